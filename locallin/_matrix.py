@@ -1,0 +1,43 @@
+"""From validated matrices to the form that kernels take."""
+
+import numpy as np
+from scipy import sparse
+
+from locallin.kernels.coding import csr_products
+from locallin.kernels.rows import Rows
+
+# Rows that go through the kernels together: their products with the anchors
+# stay in the cache, and each anchor meets enough of them.
+BLOCK = 1024
+
+
+def as_rows(X) -> Rows:
+    """View a dense C-ordered or CSR matrix as kernel rows."""
+    if not sparse.issparse(X):
+        return Rows(X, None, None)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return Rows(X.data, X.indices, X.indptr)
+
+
+def count_rows(rows: Rows) -> int:
+    """Number of rows."""
+    return len(rows.data) if rows.indptr is None else len(rows.indptr) - 1
+
+
+def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
+    """View the rows start..stop."""
+    if rows.indptr is None:
+        return Rows(rows.data[start:stop], None, None)
+    return Rows(rows.data, rows.indices, rows.indptr[start : stop + 1])
+
+
+def products(rows: Rows, anchors: np.ndarray) -> np.ndarray:
+    """Inner products of all rows with all anchors."""
+    if rows.indptr is None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return rows.data @ anchors.T
+    out = np.empty((count_rows(rows), len(anchors)), anchors.dtype)
+    csr_products(rows, anchors, out)
+    return out

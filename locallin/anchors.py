@@ -1,0 +1,147 @@
+"""Where local models sit: the choice of anchor points."""
+
+import warnings
+
+import numpy as np
+from scipy import sparse
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from threadpoolctl import threadpool_limits
+
+__all__ = ["choose_anchors"]
+
+# Up to this many rows Lloyd's algorithm sees all of them; beyond it mini-batches
+# give anchors of the same use at a cost that does not grow with the data.
+_LLOYD_ROWS = 10_000
+
+
+def _dense(X) -> np.ndarray:
+    return X.toarray() if sparse.issparse(X) else np.array(X)
+
+
+def _distinct(anchors: np.ndarray) -> np.ndarray:
+    """Drop repeated anchors, keeping the order of first appearance."""
+    _, first = np.unique(anchors, axis=0, return_index=True)
+    return np.ascontiguousarray(anchors[np.sort(first)])
+
+
+def _kmeans(X, n_anchors, sample_weight, rng) -> np.ndarray:
+    if X.shape[0] <= n_anchors:
+        return _dense(X)
+    seed = rng.randint(np.iinfo(np.int32).max)
+    if X.shape[0] <= _LLOYD_ROWS:
+        model = KMeans(n_anchors, n_init=1, max_iter=100, random_state=seed)
+    else:
+        model = MiniBatchKMeans(
+            n_anchors,
+            n_init=1,
+            batch_size=1024,
+            init_size=max(1024, 3 * n_anchors),
+            compute_labels=False,
+            random_state=seed,
+        )
+    with warnings.catch_warnings():
+        # Fewer distinct rows than anchors: the caller drops the repetitions.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        # Lloyd's sums depend on the number of OpenMP threads in the last bits.
+        with threadpool_limits(1, "openmp"):
+            model.fit(X, sample_weight=sample_weight)
+    return model.cluster_centers_.astype(X.dtype, copy=False)
+
+
+def _random_rows(X, n_anchors, rng) -> np.ndarray:
+    size = min(n_anchors, X.shape[0])
+    return _dense(X[np.sort(rng.choice(X.shape[0], size, replace=False))])
+
+
+def _kmeans_per_class(X, y, n_anchors, sample_weight, rng) -> np.ndarray:
+    classes, encoded, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if n_anchors < len(classes):
+        raise ValueError(
+            f"anchors='kmeans-per-class' needs at least one anchor per class: "
+            f"n_anchors={n_anchors} but there are {len(classes)} classes."
+        )
+    # One each, the others in proportion to the rows (largest remainders first).
+    ideal = (n_anchors - len(classes)) * counts / counts.sum()
+    share = np.floor(ideal).astype(int)
+    remainder = n_anchors - len(classes) - share.sum()
+    share[np.argsort(share - ideal, kind="stable")[:remainder]] += 1
+    return np.vstack(
+        [
+            _kmeans(X[encoded == c], 1 + share[c], sample_weight[encoded == c], rng)
+            for c in range(len(classes))
+        ]
+    )
+
+
+def choose_anchors(
+    X,
+    n_anchors: int = 100,
+    anchors="kmeans",
+    *,
+    y=None,
+    sample_weight: np.ndarray | None = None,
+    random_state=None,
+) -> np.ndarray:
+    """Choose at most ``n_anchors`` distinct anchor points for the rows of X.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+        The data, of dtype float32 or float64.
+    n_anchors : int, default=100
+        Number of anchors. Fewer are returned where the data has fewer distinct
+        rows. Not used where ``anchors`` is an array.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like, default="kmeans"
+        "kmeans" clusters the rows (mini-batches above 10,000 rows), "random" draws
+        rows, "kmeans-per-class" clusters the rows of each class, giving each class
+        one anchor and the others in proportion to its rows. An array of shape
+        (n_anchors, n_features) is taken as it is.
+    y : array-like of shape (n_samples,), default=None
+        Classes, for "kmeans-per-class".
+    sample_weight : ndarray of shape (n_samples,), default=None
+        Weights of the rows. Rows of weight 0 are not seen.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the clustering or the draw.
+
+    Returns
+    -------
+    ndarray of shape (at most n_anchors, n_features)
+        The anchors, in the dtype of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locallin.anchors import choose_anchors
+    >>> X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> np.sort(choose_anchors(X, 2, random_state=0), axis=0)
+    array([[ 0.5],
+           [10.5]])
+    """
+    if not isinstance(anchors, str):
+        given = check_array(
+            anchors, dtype=X.dtype, order="C", copy=True, input_name="anchors"
+        )
+        if given.shape[1] != X.shape[1]:
+            raise ValueError(
+                f"anchors has {given.shape[1]} features, but X has {X.shape[1]}: "
+                "pass anchors of shape (n_anchors, n_features)."
+            )
+        return given
+    rng = check_random_state(random_state)
+    if sample_weight is None:
+        sample_weight = np.ones(X.shape[0], X.dtype)
+    elif not sample_weight.all():
+        seen = sample_weight > 0
+        X, sample_weight = X[seen], sample_weight[seen]
+        y = None if y is None else np.asarray(y)[seen]
+    if anchors == "random":
+        chosen = _random_rows(X, n_anchors, rng)
+    elif anchors == "kmeans-per-class":
+        if y is None:
+            raise ValueError("anchors='kmeans-per-class' needs y: pass the classes.")
+        chosen = _kmeans_per_class(X, y, n_anchors, sample_weight, rng)
+    else:
+        chosen = _kmeans(X, n_anchors, sample_weight, rng)
+    return _distinct(chosen)

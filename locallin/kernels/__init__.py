@@ -1,0 +1,1 @@
+"""All compiled code: arrays and scalars in, arrays out."""

@@ -1,0 +1,21 @@
+"""The one way in which this project compiles a function."""
+
+from numba import njit
+
+# Sums may be reordered and fused, which is what lets a dot product use vector
+# registers; NaN and infinity keep their meaning ("nnan" and "ninf" are left out).
+_FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
+
+
+def jit(function):
+    """Compile ``function`` on first call, without the GIL, cached on disk.
+
+    Where neither the package's folder nor the user's cache folder can be
+    written, Numba refuses to cache; the function is then compiled once per
+    process.
+    """
+    options = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
+    try:
+        return njit(cache=True, **options)(function)
+    except RuntimeError:
+        return njit(**options)(function)

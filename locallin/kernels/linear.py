@@ -1,0 +1,225 @@
+"""Stochastic gradient descent on the convex problem (anchors and codes fixed).
+
+Problem (eq. 9 of the LL-SVM paper, with a weight s_i on each row):
+
+    minimise  alpha/2 (|W|^2 + |b|^2 / B^2) + (1/S) sum_i s_i loss(y_i f(x_i))
+
+where f(x) = sum_j g_j(x) (w_j . x + b_j), S = sum s_i, and B the intercept
+scaling: liblinear's constant feature, so that both solvers share one objective.
+
+Algorithm 1 of the paper (steps of SVMSGD2, eq. 11-13). Eq. 13 shrinks all of W
+every few steps; here W = scale * coef and only the scalar shrinks, at every step.
+
+The average of the iterates gives step t the weight (1 + DECAY) / (t + 2 + DECAY)
+(polynomial-decay averaging, Shamir & Zhang 2013), which forgets the start without
+a parameter that says when to begin. It is held as
+
+    mean = mean_scale * (mean_coef + mix * coef)
+
+so that a step without loss costs three scalar operations and nothing else.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from locallin.kernels._jit import jit
+from locallin.kernels.losses import loss_curvature, loss_slope, loss_value
+from locallin.kernels.predict import row_scores
+from locallin.kernels.rows import add_scaled, get_row, n_rows, squared_norm
+
+ONE_VS_REST = 0
+CRAMMER_SINGER = 1
+
+_DECAY = 3.0
+_SMALLEST_SCALE = 1e-12
+
+
+class Target(NamedTuple):
+    """What the rows should be told apart as.
+
+    ``labels[i]`` is the class of row i; score c is positive for class
+    ``positive[c]``; ``weights[i]`` is the row's weight, with mean one.
+    """
+
+    labels: np.ndarray
+    positive: np.ndarray
+    weights: np.ndarray
+
+
+class Iterate(NamedTuple):
+    """The current weights and their running average, updated in place."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    mean_coef: np.ndarray
+    mean_intercept: np.ndarray
+
+
+class Schedule(NamedTuple):
+    """Step eta_t = 1 / (alpha (t + t0)), and which average to keep."""
+
+    alpha: float
+    t0: float
+    intercept_step: float
+    average: bool
+
+
+@jit
+def feature_norm(values, codes, i, intercept_step):
+    """|z|^2 of z = g (x) [x; B]."""
+    total = 0.0
+    for p in range(codes.indptr[i], codes.indptr[i + 1]):
+        total += codes.values[p] * codes.values[p]
+    return total * (np.float64(squared_norm(values)) + intercept_step)
+
+
+@jit
+def add_to_class(values, indices, codes, i, c, delta, coef, intercept, intercept_step):
+    """W_c += delta * g x^T and b_c += delta * g B^2 (eq. 11-12)."""
+    for p in range(codes.indptr[i], codes.indptr[i + 1]):
+        j = codes.indices[p]
+        step = coef.dtype.type(delta * codes.values[p])
+        add_scaled(values, indices, step, coef[j, c])
+        intercept[j, c] += step * intercept_step
+
+
+@jit
+def settle(iterate, state, average, first, last):
+    """Write the scalars of ``state`` into the arrays; state becomes (t, 1, 1, 0)."""
+    scale, mean_scale, mix = state[1], state[2], state[3]
+    coef, intercept, mean_coef, mean_intercept = iterate
+    for j in range(coef.shape[0]):
+        for c in range(first, last):
+            for d in range(coef.shape[2]):
+                w = coef[j, c, d]
+                if average:
+                    mean_coef[j, c, d] = mean_scale * (mean_coef[j, c, d] + mix * w)
+                coef[j, c, d] = scale * w
+            b = intercept[j, c]
+            if average:
+                mean_intercept[j, c] = mean_scale * (mean_intercept[j, c] + mix * b)
+            intercept[j, c] = scale * b
+    state[1], state[2], state[3] = 1.0, 1.0, 0.0
+
+
+@jit
+def _step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedule):
+    delta = delta / scale
+    add_to_class(
+        values, indices, codes, i, c, delta,
+        iterate.coef, iterate.intercept, schedule.intercept_step,
+    )  # fmt: skip
+    if schedule.average:
+        add_to_class(
+            values, indices, codes, i, c, -mix * delta,
+            iterate.mean_coef, iterate.mean_intercept, schedule.intercept_step,
+        )  # fmt: skip
+
+
+@jit
+def _rival(scores, label):
+    best = -1
+    for c in range(scores.size):
+        if c != label and (best < 0 or scores[c] > scores[best]):
+            best = c
+    return best
+
+
+@jit
+def sgd_steps(
+    rows, codes, target, order, iterate, state, schedule, loss, strategy, first, last
+):
+    """One step for each row named in ``order``, for the scores first..last.
+
+    Parameters
+    ----------
+    state : array (t, scale, mean_scale, mix), updated
+    strategy : ONE_VS_REST, or CRAMMER_SINGER (then first..last are all scores)
+
+    Returns
+    -------
+    float
+        Sum of the losses met on the way, each taken before its own step.
+    """
+    labels, positive, weights = target
+    curvature = loss_curvature(loss)
+    scores = np.empty(positive.size, iterate.coef.dtype)
+    total = 0.0
+    for i in order:
+        values, indices = get_row(rows, i)
+        row_scores(
+            values, indices, codes, i, iterate.coef, iterate.intercept,
+            first, last, scores,
+        )  # fmt: skip
+        weight = weights[i]
+        t, scale = state[0], state[1]
+        clock = t + schedule.t0
+        eta = weight / (schedule.alpha * clock)
+        if curvature > 0.0 and weight > 0.0:
+            # No single step may overshoot its own row's minimum.
+            reach = curvature * feature_norm(values, codes, i, schedule.intercept_step)
+            eta = min(eta, 1.0 / reach if strategy == ONE_VS_REST else 0.5 / reach)
+        shrunk = scale * (1.0 - 1.0 / clock)
+        if strategy == ONE_VS_REST:
+            for c in range(first, last):
+                y = 1.0 if labels[i] == positive[c] else -1.0
+                margin = y * scale * scores[c]
+                total += weight * loss_value(loss, margin)
+                slope = loss_slope(loss, margin)
+                if slope != 0.0 and weight > 0.0:
+                    _step_class(
+                        values, indices, codes, i, c, -eta * slope * y,
+                        iterate, shrunk, state[3], schedule,
+                    )  # fmt: skip
+        else:
+            own = labels[i]
+            rival = _rival(scores, own)
+            margin = scale * (scores[own] - scores[rival])
+            total += weight * loss_value(loss, margin)
+            slope = loss_slope(loss, margin)
+            if slope != 0.0 and weight > 0.0:
+                for c, y in ((own, 1.0), (rival, -1.0)):
+                    _step_class(
+                        values, indices, codes, i, c, -eta * slope * y,
+                        iterate, shrunk, state[3], schedule,
+                    )  # fmt: skip
+        state[0], state[1] = t + 1.0, shrunk
+        if schedule.average:
+            share = (1.0 + _DECAY) / (t + 2.0 + _DECAY)
+            state[2] *= 1.0 - share
+            state[3] += share * shrunk / state[2]
+        if state[1] < _SMALLEST_SCALE or state[2] < _SMALLEST_SCALE:
+            settle(iterate, state, schedule.average, first, last)
+    return total
+
+
+@jit
+def sum_losses(
+    rows, codes, target, order, coef, intercept, loss, strategy, first, last
+):
+    """Weighted sum of the losses of the rows in ``order`` for scores first..last."""
+    labels, positive, weights = target
+    scores = np.empty(positive.size, coef.dtype)
+    total = 0.0
+    for i in order:
+        values, indices = get_row(rows, i)
+        row_scores(values, indices, codes, i, coef, intercept, first, last, scores)
+        if strategy == ONE_VS_REST:
+            for c in range(first, last):
+                y = 1.0 if labels[i] == positive[c] else -1.0
+                total += weights[i] * loss_value(loss, y * scores[c])
+        else:
+            margin = scores[labels[i]] - scores[_rival(scores, labels[i])]
+            total += weights[i] * loss_value(loss, margin)
+    return total
+
+
+@jit
+def feature_norms(rows, codes, intercept_step):
+    """|z_i|^2 of every row."""
+    out = np.empty(n_rows(rows))
+    for i in range(out.size):
+        values, _ = get_row(rows, i)
+        out[i] = feature_norm(values, codes, i, intercept_step)
+    return out

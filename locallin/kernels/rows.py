@@ -1,0 +1,148 @@
+"""Rows of a dense or CSR matrix, and the few products every kernel is made of.
+
+A matrix enters the kernels as ``Rows``. For a dense matrix ``indices`` and
+``indptr`` are None; Numba sees that when it compiles and drops the other branch,
+so each kernel is written once and compiled once per kind of matrix.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from locallin.kernels._jit import jit
+
+
+class Rows(NamedTuple):
+    """A matrix: dense (data of shape (n, D)), or CSR (data, indices, indptr)."""
+
+    data: np.ndarray
+    indices: np.ndarray | None
+    indptr: np.ndarray | None
+
+
+class Codes(NamedTuple):
+    """Local coordinates: row i has weight values[p] on anchor indices[p].
+
+    p runs over ``indptr[i] .. indptr[i + 1]``; anchors ascend within a row.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+def _row(data, indices, indptr, i):
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_row)
+def _row_of_its_kind(data, indices, indptr, i):
+    def dense(data, indices, indptr, i):
+        return data[i], None
+
+    def csr(data, indices, indptr, i):
+        start, stop = indptr[i], indptr[i + 1]
+        return data[start:stop], indices[start:stop]
+
+    return dense if isinstance(indices, types.NoneType) else csr
+
+
+@jit
+def get_row(rows, i):
+    """Values and column indices (None when dense) of row i."""
+    return _row(rows.data, rows.indices, rows.indptr, i)
+
+
+@jit
+def _length(data, indptr):
+    if indptr is None:
+        return data.shape[0]
+    else:
+        return indptr.shape[0] - 1
+
+
+@jit
+def n_rows(rows):
+    """Count the rows."""
+    return _length(rows.data, rows.indptr)
+
+
+@jit
+def dot(values, indices, w):
+    """Return x . w."""
+    total = w.dtype.type(0)
+    if indices is None:
+        for i in range(values.size):
+            total += values[i] * w[i]
+    else:
+        for i in range(values.size):
+            total += values[i] * w[indices[i]]
+    return total
+
+
+@jit
+def dot4(values, indices, w0, w1, w2, w3):
+    """Return four products at once: each element of x is loaded only once."""
+    zero = w0.dtype.type(0)
+    t0, t1, t2, t3 = zero, zero, zero, zero
+    for i in range(values.size):
+        v = values[i]
+        d = i if indices is None else indices[i]
+        t0 += v * w0[d]
+        t1 += v * w1[d]
+        t2 += v * w2[d]
+        t3 += v * w3[d]
+    return t0, t1, t2, t3
+
+
+@jit
+def dot2x4(x, y, w0, w1, w2, w3):
+    """Return four products each of two dense rows: w is loaded once for both."""
+    zero = w0.dtype.type(0)
+    x0, x1, x2, x3 = zero, zero, zero, zero
+    y0, y1, y2, y3 = zero, zero, zero, zero
+    for i in range(x.size):
+        u, v = x[i], y[i]
+        a, b, c, d = w0[i], w1[i], w2[i], w3[i]
+        x0 += u * a
+        x1 += u * b
+        x2 += u * c
+        x3 += u * d
+        y0 += v * a
+        y1 += v * b
+        y2 += v * c
+        y3 += v * d
+    return x0, x1, x2, x3, y0, y1, y2, y3
+
+
+@jit
+def dot2(x, y, w):
+    """Return the product of each of two dense rows with w."""
+    zero = w.dtype.type(0)
+    tx, ty = zero, zero
+    for i in range(x.size):
+        tx += x[i] * w[i]
+        ty += y[i] * w[i]
+    return tx, ty
+
+
+@jit
+def add_scaled(values, indices, a, w):
+    """W += a * x, in place."""
+    if indices is None:
+        for i in range(values.size):
+            w[i] += a * values[i]
+    else:
+        for i in range(values.size):
+            w[indices[i]] += a * values[i]
+
+
+@jit
+def squared_norm(values):
+    """Return |x|^2."""
+    total = values.dtype.type(0)
+    for i in range(values.size):
+        total += values[i] * values[i]
+    return total
