@@ -1,16 +1,34 @@
 """The skeleton that every classifier of the library shares."""
 
+from dataclasses import dataclass
+
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.model_selection import train_test_split
 from sklearn.utils import compute_class_weight
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin._matrix import BLOCK, as_rows
 from locallin._parallel import in_threads, row_blocks
 from locallin._sklearn import CallbackSupportMixin, check_sample_weight
+from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding
 from locallin.kernels.predict import csr_scores, dense_scores, mix
-from locallin.kernels.rows import Codes, Rows
+from locallin.kernels.rows import Codes, Rows, squared_row_norms
+
+CODINGS = {"inverse-distance": InverseDistanceCoding, "soft": SoftAssignmentCoding}
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows that early stopping watches, with their codes."""
+
+    rows: Rows
+    codes: Codes
+    labels: np.ndarray
+    weights: np.ndarray
 
 
 def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
@@ -87,6 +105,124 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             weights = weights * per_class[encoded].astype(weights.dtype)
         return weights
 
+    @staticmethod
+    def _stream_classes(classes, known):
+        if classes is None:
+            if known is None:
+                raise ValueError(
+                    "classes must be passed to the first call of partial_fit."
+                )
+            return known
+        classes = np.unique(classes)
+        if known is not None and not np.array_equal(classes, known):
+            raise ValueError(
+                f"classes={classes} differs from the first call of partial_fit, "
+                f"which had {known}."
+            )
+        if len(classes) < 2:
+            raise ValueError(f"classes={classes} must name at least two classes.")
+        return classes
+
+    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
+        """Fit the feature map and the coding, unless they are to be kept.
+
+        Returns the features that local models see.
+        """
+        if not keep:
+            self.feature_map_ = None
+            if self.feature_map is not None:
+                self.feature_map_ = clone(self.feature_map).fit(X, encoded)
+        features = self._local_features(X)
+        if not keep:
+            self._choose_scales(features, weights)
+            n_seen = int(np.count_nonzero(weights))
+            coding = self._new_coding(n_seen, rng)
+            where = features if self.coding_space == "mapped" else X
+            uniform = n_seen == len(weights) and weights.min() == weights.max()
+            coding.fit(where, encoded, None if uniform else weights)
+            self.coding_ = coding
+        return features
+
+    def _new_coding(self, n_rows: int, rng):
+        seed = rng.randint(np.iinfo(np.int32).max)
+        if not isinstance(self.coding, str):
+            coding = clone(self.coding)
+            if coding.random_state is None:
+                coding.set_params(random_state=seed)
+            return coding
+        n_anchors = self.n_anchors
+        if not isinstance(self.anchors, str):
+            given = len(self.anchors)
+            if n_anchors not in ("auto", given):
+                raise ValueError(
+                    f"n_anchors={n_anchors}, but {given} anchors are given: leave "
+                    "n_anchors='auto'."
+                )
+            n_anchors = given
+        elif n_anchors == "auto":
+            n_anchors = int(np.clip(n_rows // 50, len(self.classes_), 100))
+        coding = CODINGS[self.coding](
+            n_anchors, anchors=self.anchors, random_state=seed
+        )
+        k = self.n_neighbors
+        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
+        return coding
+
+    def _choose_scales(self, features, weights) -> None:
+        """Set ``intercept_scaling_`` and ``alpha_``, in the units of the features."""
+        n_rows = np.count_nonzero(weights)
+        square = 1.0
+        if features.shape[1]:
+            norms = squared_row_norms(as_rows(features))
+            square = float(np.average(norms, weights=weights)) or 1.0
+            limits = np.finfo(features.dtype)
+            low = float(limits.tiny) / float(limits.eps)
+            high = float(limits.max) * float(limits.eps)
+            if not low < square < high:
+                raise ValueError(
+                    f"The rows of X have a root mean square norm of "
+                    f"{np.sqrt(square):.2g}, whose square is outside the range of "
+                    f"{features.dtype}: scale the features, e.g. with StandardScaler."
+                )
+        scaling, alpha = self.intercept_scaling, self.alpha
+        self.intercept_scaling_ = np.sqrt(square) if scaling == "auto" else scaling
+        if alpha == "auto":
+            # Strong where rows are few, weaker with n, as held-out rows ask for.
+            alpha = square * np.clip(300 / n_rows, 0.02, 1.0) / n_rows
+        self.alpha_ = alpha
+
+    def _validation_rows(self, X, encoded, weights, given, rng):
+        """Rows for early stopping: (X, labels, weights), or None.
+
+        Rows taken from the training data get a training weight of 0 there.
+        """
+        X_val, y_val, weights_val = given
+        if not self.early_stopping:
+            if X_val is not None or y_val is not None:
+                raise ValueError(
+                    "X_val and y_val serve early stopping: set early_stopping=True."
+                )
+            return None
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: pass both or neither.")
+        if X_val is not None:
+            X_val, y_val = self._validate(X_val, y_val, reset=False)
+            labels = self._encode_classes(y_val, self.classes_)
+            return X_val, labels, self._row_weights(X_val, labels, weights_val)
+        chosen = train_test_split(
+            np.flatnonzero(weights > 0),
+            test_size=self.validation_fraction,
+            stratify=encoded[weights > 0],
+            random_state=rng,
+        )[1]
+        held_weights = weights[chosen]
+        weights[chosen] = 0.0
+        return X[chosen], encoded[chosen], held_weights
+
+    def _held_out(self, X, labels, weights) -> HeldOut:
+        where, what = self._spaces(X)
+        return HeldOut(what, self.coding_._encode(where, self.n_jobs), labels, weights)
+
     def _local_features(self, X):
         """phi(x): what the local models see."""
         if self.local_model == "constant":
@@ -148,7 +284,8 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
         ndarray of shape (n_samples,)
             The class of the largest score of each row.
         """
-        return self.classes_[self._winners(self.decision_function(X))]
+        winners = self._winners(self.decision_function(X))
+        return self.classes_[winners]
 
     @staticmethod
     def _winners(scores) -> np.ndarray:
@@ -208,3 +345,52 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             Intercepts; n_scores is 1 for two classes.
         """
         return self._mixed(X, "intercept_")
+
+    def _has_probabilities(self) -> bool:
+        if self.loss != "logistic":
+            raise AttributeError(
+                f"predict_proba needs loss='logistic', but loss={self.loss!r}: for "
+                "probabilities of a margin loss wrap the classifier in "
+                "sklearn.calibration.CalibratedClassifierCV."
+            )
+        return True
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities of the rows; needs ``loss="logistic"``.
+
+        One-vs-rest probabilities are scaled to add up to one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        odds = expit(self.decision_function(X))
+        if odds.ndim == 1:
+            return np.column_stack([1.0 - odds, odds])
+        total = odds.sum(axis=1, keepdims=True)
+        return np.where(
+            total > 0, odds / np.where(total > 0, total, 1), 1 / len(odds.T)
+        )
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log-probabilities, in the order of ``classes_``.
+        """
+        return np.log(self.predict_proba(X))

@@ -4,14 +4,10 @@ from inspect import signature
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import expit
-from sklearn.base import clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.extmath import row_norms
 from sklearn.utils.metaestimators import available_if
 
-from locallin._base import LocallyLinearClassifier
+from locallin._base import CODINGS, LocallyLinearClassifier
 from locallin._matrix import as_rows
 from locallin._sklearn import (
     HasMethods,
@@ -22,21 +18,168 @@ from locallin._sklearn import (
     with_callbacks,
 )
 from locallin._solvers import Problem, solve_dual, solve_sgd
-from locallin._training import HeldOut, Watch
-from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding, _Coding
+from locallin._training import Watch
+from locallin.coding import Coding
 from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST, Target
 from locallin.kernels.losses import LOSSES
 
-_CODINGS = {"inverse-distance": InverseDistanceCoding, "soft": SoftAssignmentCoding}
-
 
 class LLSVMClassifier(LocallyLinearClassifier):
-    """Locally linear support vector machine."""
+    """Locally linear support vector machine (LL-SVM).
+
+    Anchor points cover the data; each has a linear model per score. A row is scored
+    by its few nearest anchors (eq. 8 of [1]_)::
+
+        f_c(x) = sum_j g_j(x) (w_jc . x + b_jc)
+
+    with local coordinates g that sum to one. Anchors and coordinates are chosen
+    without labels, the weights minimise (eq. 9)::
+
+        alpha/2 sum_c (|W_c|^2 + |b_c|^2 / B^2)
+            + 1/S sum_i s_i sum_c loss(y_ic f_c(x_i))
+
+    where s_i are the rows' weights, S their sum and y_ic is 1 for the row's own class
+    and -1 otherwise. The paper leaves b free; here it carries liblinear's penalty, B
+    being ``intercept_scaling``, so that both solvers have the same minimum. The
+    problem is convex: one anchor is a linear SVM.
+
+    The data should be scaled: standardise the features, or, for images and
+    histograms, give every row the same norm.
+
+    Parameters
+    ----------
+    n_anchors : int or "auto", default="auto"
+        Number of anchors (m). "auto" is one for every 50 rows, at least one per class
+        and at most 100, or the length of ``anchors`` where that is an array.
+    n_neighbors : int or None, default=None
+        Number of nearest anchors that speak for a row (k). None is the coding's own
+        default (16 for "soft", 8 for "inverse-distance"), at most ``n_anchors``.
+    coding : {"soft", "inverse-distance"} or coding object, default="soft"
+        Local coordinates. "soft" is :class:`~locallin.coding.SoftAssignmentCoding`
+        with a perplexity of k/2, "inverse-distance" the paper's own
+        :class:`~locallin.coding.InverseDistanceCoding`. An object of either class
+        brings its own anchors and neighbours.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+    local_model : {"linear", "constant"}, default="linear"
+        "constant" drops w and keeps b: a linear SVM on the local coordinates, the
+        LCC+SVM of eq. 15.
+    feature_map : transformer or None, default=None
+        A finite feature map phi; local models see phi(x) in place of x (eq. 16). With
+        :class:`~locallin.feature_maps.IntersectionSampler` this is the locally
+        additive SVM of the paper's Table 3.
+    coding_space : {"input", "mapped"}, default="input"
+        Whether local coordinates are computed from x or from phi(x).
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        mean |x|^2 / n times 300/n, cut to [0.02, 1].
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is the root mean square norm of the rows, which makes the
+        model indifferent to the unit of the data.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One-vs-rest, or the joint loss of Crammer & Singer on the margin to the best
+        other class (hinge; with ``solver="sgd"`` also squared hinge).
+    solver : {"dual", "sgd"}, default="dual"
+        "dual" is coordinate descent in the dual to a duality gap, on features that
+        are never formed. "sgd" is the paper's Algorithm 1; it also works on streams.
+    max_iter : int, default=200
+        Largest number of passes over the data.
+    tol : float or None, default=1e-2
+        "dual" stops at a duality gap of ``tol`` times the objective. "sgd" stops when
+        the objective met in an epoch has not fallen by a factor ``1 - tol`` for
+        ``n_iter_no_change`` epochs. None runs all ``max_iter`` passes.
+    t0 : float or "auto", default="auto"
+        "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps on
+        a sample of 1000 rows.
+    average : bool, default=True
+        Whether "sgd" returns an average of its iterates that favours the late ones.
+    shuffle : bool, default=True
+        Whether "sgd" visits the rows in a new random order in every epoch.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best weights.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=5
+        Epochs without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps anchors, bandwidth, alpha and B, and starts from the
+        solution of the last call. "dual" then also keeps its variables, one per row
+        and score.
+    n_jobs : int or None, default=None
+        Threads, over scores when fitting and over rows when predicting. The result
+        is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of anchors, order of visits and held-out rows.
+    verbose : int, default=0
+        1 prints a line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The anchors.
+    coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
+        Weights of the local models; n_scores is 1 for two classes. The last axis is
+        that of phi(x) with a feature map, and empty for constant local models.
+    intercept_ : ndarray of shape (n_anchors, n_scores)
+        Intercepts of the local models.
+    coding_ : coding object
+        The fitted coding.
+    feature_map_ : transformer or None
+        The fitted feature map.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of passes made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch. "sgd": from the losses met on the way; "dual": dual
+        value plus the gap met on the way.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per epoch, with ``early_stopping``.
+    dual_gap_ : float
+        Duality gap relative to the objective, with ``solver="dual"``.
+    t_, t0_ : float
+        Clock of ``solver="sgd"``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    The paper's own setting is ``LLSVMClassifier(100, n_neighbors=8,
+    coding="inverse-distance", loss="hinge", solver="sgd", max_iter=10, tol=None)``.
+
+    Ctrl-C during ``fit`` stops after the current piece of work, stores the weights
+    reached so far, and raises KeyboardInterrupt: the estimator is usable.
+
+    References
+    ----------
+    .. [1] Ladicky and Torr, Locally Linear Support Vector Machines, ICML 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y)
+    0.995
+    >>> clf.local_coef(X[:1]).shape
+    (1, 1, 2)
+    """
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
-        "coding": [StrOptions(set(_CODINGS)), _Coding],
+        "coding": [StrOptions(set(CODINGS)), Coding],
         "anchors": [
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
@@ -46,7 +189,10 @@ class LLSVMClassifier(LocallyLinearClassifier):
         "coding_space": [StrOptions({"input", "mapped"})],
         "loss": [StrOptions(set(LOSSES))],
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "intercept_scaling": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "solver": [StrOptions({"dual", "sgd"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -76,10 +222,10 @@ class LLSVMClassifier(LocallyLinearClassifier):
         coding_space: str = "input",
         loss: str = "squared_hinge",
         alpha: float | str = "auto",
-        intercept_scaling: float = 1.0,
+        intercept_scaling: float | str = "auto",
         multi_class: str = "ovr",
         solver: str = "dual",
-        max_iter: int = 100,
+        max_iter: int = 200,
         tol: float | None = 1e-2,
         t0: float | str = "auto",
         average: bool = True,
@@ -192,6 +338,8 @@ class LLSVMClassifier(LocallyLinearClassifier):
             self.t_, self.t0_ = solution.clock
         else:
             dual = getattr(self, "_dual", None) if refit else None
+            if dual is not None and dual.shape != (len(encoded), problem.n_scores):
+                dual = None
             solution = solve_dual(
                 problem,
                 max_iter=self.max_iter,
@@ -207,6 +355,14 @@ class LLSVMClassifier(LocallyLinearClassifier):
         vars(self).update(watch.finish(solution))
         return solution.interrupted
 
+    def _is_stream_method(self) -> bool:
+        if self.solver != "sgd":
+            raise AttributeError(
+                f"partial_fit needs solver='sgd', but solver={self.solver!r}."
+            )
+        return True
+
+    @available_if(_is_stream_method)
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Take one pass of SGD over a block of a stream.
 
@@ -315,10 +471,6 @@ class LLSVMClassifier(LocallyLinearClassifier):
                     )
 
     def _check_stream(self) -> None:
-        if self.solver != "sgd":
-            raise ValueError(
-                f"partial_fit needs solver='sgd', but solver={self.solver!r}."
-            )
         if self.early_stopping:
             raise ValueError("partial_fit does not work with early_stopping=True.")
         if isinstance(self.class_weight, str):
@@ -326,109 +478,6 @@ class LLSVMClassifier(LocallyLinearClassifier):
                 "class_weight='balanced' needs all rows at once: for partial_fit pass "
                 "a dict of weights, e.g. from sklearn.utils.compute_class_weight."
             )
-
-    @staticmethod
-    def _stream_classes(classes, known):
-        if classes is None:
-            if known is None:
-                raise ValueError(
-                    "classes must be passed to the first call of partial_fit."
-                )
-            return known
-        classes = np.unique(classes)
-        if known is not None and not np.array_equal(classes, known):
-            raise ValueError(
-                f"classes={classes} differs from the first call of partial_fit, "
-                f"which had {known}."
-            )
-        if len(classes) < 2:
-            raise ValueError(f"classes={classes} must name at least two classes.")
-        return classes
-
-    def _validation_rows(self, X, encoded, weights, given, rng):
-        """Rows for early stopping: (X, labels, weights), or None.
-
-        Rows taken from the training data get a training weight of 0 there.
-        """
-        X_val, y_val, weights_val = given
-        if not self.early_stopping:
-            if X_val is not None or y_val is not None:
-                raise ValueError(
-                    "X_val and y_val serve early stopping: set early_stopping=True."
-                )
-            return None
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together: pass both or neither.")
-        if X_val is not None:
-            X_val, y_val = self._validate(X_val, y_val, reset=False)
-            labels = self._encode_classes(y_val, self.classes_)
-            return X_val, labels, self._row_weights(X_val, labels, weights_val)
-        chosen = train_test_split(
-            np.flatnonzero(weights > 0),
-            test_size=self.validation_fraction,
-            stratify=encoded[weights > 0],
-            random_state=rng,
-        )[1]
-        held_weights = weights[chosen]
-        weights[chosen] = 0.0
-        return X[chosen], encoded[chosen], held_weights
-
-    def _held_out(self, X, labels, weights) -> HeldOut:
-        where, what = self._spaces(X)
-        return HeldOut(what, self.coding_._encode(where, self.n_jobs), labels, weights)
-
-    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
-        """Fit the feature map and the coding, unless they are to be kept.
-
-        Returns the features that local models see.
-        """
-        if not keep:
-            self.feature_map_ = None
-            if self.feature_map is not None:
-                self.feature_map_ = clone(self.feature_map).fit(X, encoded)
-        features = self._local_features(X)
-        if not keep:
-            n_seen = int(np.count_nonzero(weights))
-            coding = self._new_coding(n_seen, rng)
-            where = features if self.coding_space == "mapped" else X
-            uniform = n_seen == len(weights) and weights.min() == weights.max()
-            coding.fit(where, encoded, None if uniform else weights)
-            self.coding_ = coding
-            self.alpha_ = self._choose_alpha(features, n_seen)
-        return features
-
-    def _new_coding(self, n_rows: int, rng):
-        seed = rng.randint(np.iinfo(np.int32).max)
-        if not isinstance(self.coding, str):
-            coding = clone(self.coding)
-            if coding.random_state is None:
-                coding.set_params(random_state=seed)
-            return coding
-        n_anchors = self.n_anchors
-        if not isinstance(self.anchors, str):
-            given = len(self.anchors)
-            if n_anchors not in ("auto", given):
-                raise ValueError(
-                    f"n_anchors={n_anchors}, but {given} anchors are given: leave "
-                    "n_anchors='auto'."
-                )
-            n_anchors = given
-        elif n_anchors == "auto":
-            n_anchors = int(np.clip(n_rows // 50, len(self.classes_), 100))
-        coding = _CODINGS[self.coding](
-            n_anchors, anchors=self.anchors, random_state=seed
-        )
-        k = self.n_neighbors
-        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
-        return coding
-
-    def _choose_alpha(self, features, n_rows: int) -> float:
-        if self.alpha != "auto":
-            return float(self.alpha)
-        square = self.intercept_scaling**2
-        if features.shape[1]:
-            square += float(row_norms(features, squared=True).mean(dtype=float))
-        return 0.1 * square / n_rows
 
     def _problem(self, X, features, encoded, weights, *, stream=False) -> Problem:
         where = features if self.coding_space == "mapped" else X
@@ -455,59 +504,10 @@ class LLSVMClassifier(LocallyLinearClassifier):
             # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
             # binary machine on f = f_1 - f_0 with half the penalty.
             alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
-            intercept_scaling=float(self.intercept_scaling),
+            intercept_scaling=float(self.intercept_scaling_),
             loss=LOSSES[self.loss],
             strategy=CRAMMER_SINGER
             if crammer_singer and not two_classes
             else ONE_VS_REST,
             n_jobs=self.n_jobs,
         )
-
-    def _has_probabilities(self) -> bool:
-        if self.loss != "logistic":
-            raise AttributeError(
-                f"predict_proba needs loss='logistic', but loss={self.loss!r}: for "
-                "probabilities of a margin loss wrap the classifier in "
-                "sklearn.calibration.CalibratedClassifierCV."
-            )
-        return True
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities of the rows; needs ``loss="logistic"``.
-
-        One-vs-rest probabilities are scaled to add up to one.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of ``classes_``.
-        """
-        odds = expit(self.decision_function(X))
-        if odds.ndim == 1:
-            return np.column_stack([1.0 - odds, odds])
-        total = odds.sum(axis=1, keepdims=True)
-        return np.where(
-            total > 0, odds / np.where(total > 0, total, 1), 1 / len(odds.T)
-        )
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X) -> np.ndarray:
-        """Logarithm of ``predict_proba``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log-probabilities, in the order of ``classes_``.
-        """
-        return np.log(self.predict_proba(X))

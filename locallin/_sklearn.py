@@ -3,14 +3,21 @@
 from contextlib import contextmanager
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils.validation import (
+    _check_feature_names_in as check_feature_names_in,
+)
 from sklearn.utils.validation import _check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
+
+    FRAMES_AROUND_FIT = 1
 except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupportMixin:
         """Stands in where scikit-learn has no callbacks."""
+
+    FRAMES_AROUND_FIT = 0
 
     def with_callbacks(method):
         """Return the method as it is."""
@@ -18,11 +25,13 @@ except ImportError:  # scikit-learn < 1.9
 
 
 __all__ = [
+    "FRAMES_AROUND_FIT",
     "CallbackSupportMixin",
     "FitTask",
     "HasMethods",
     "Interval",
     "StrOptions",
+    "check_feature_names_in",
     "check_sample_weight",
     "unchanged_on_error",
     "validate_parameters",
@@ -31,9 +40,9 @@ __all__ = [
 
 
 def check_sample_weight(sample_weight, X):
-    """Weights of the rows of X as floats of its kind; negative ones are an error."""
+    """Copy the weights as floats of X's kind; negative ones are an error."""
     weights = _check_sample_weight(
-        sample_weight, X, dtype=X.dtype, ensure_non_negative=True
+        sample_weight, X, dtype=X.dtype, copy=True, ensure_non_negative=True
     )
     if not (weights > 0).any():
         raise ValueError(

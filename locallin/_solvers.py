@@ -293,31 +293,18 @@ def solve_dual(
     solution = Solution(coef, intercept, 0, history, converged=False, dual=dual)
 
     def descend(chunk, gaps):
+        model = coef, intercept, dual, rest
         if crammer_singer:
             gaps[0] += dual_epoch_crammer_singer(
-                *data, norms, chunk, coef, intercept, dual, rest,
-                problem.intercept_step,
-            )  # fmt: skip
+                *data, norms, chunk, *model, problem.intercept_step
+            )
             return
-        in_threads(
-            lambda first, last: dual_epoch(
-                *data,
-                norms,
-                chunk,
-                coef,
-                intercept,
-                dual,
-                rest,
-                busy,
-                loss,
-                problem.intercept_step,
-                first,
-                last,
-                gaps,
-            ),  # fmt: skip
-            problem.ranges,
-            problem.n_jobs,
-        )
+
+        def work(*bounds):
+            scalars = loss, problem.intercept_step
+            dual_epoch(*data, norms, chunk, *model, busy, *scalars, *bounds, gaps)
+
+        in_threads(work, problem.ranges, problem.n_jobs)
 
     def exact_gaps():
         gaps = np.zeros(n_scores)
@@ -334,7 +321,7 @@ def solve_dual(
             )
         return problem.alpha * gaps
 
-    gaps = np.full(n_scores, np.inf)
+    gaps, values = np.full(n_scores, np.inf), np.zeros(n_scores)
     try:
         for epoch in range(1, max_iter + 1):
             rng.shuffle(order)
@@ -361,6 +348,8 @@ def solve_dual(
     except KeyboardInterrupt:
         solution.interrupted = True
     solution.gap = float(gaps.sum() / max((values + gaps).sum(), 1e-300))
+    if not np.isfinite(solution.gap):  # interrupted in the first epoch
+        solution.gap = 1.0
     return solution
 
 

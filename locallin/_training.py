@@ -2,25 +2,13 @@
 
 import time
 import warnings
-from dataclasses import dataclass
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from locallin._base import score_rows
-from locallin._sklearn import FitTask
+from locallin._base import HeldOut, score_rows
+from locallin._sklearn import FRAMES_AROUND_FIT, FitTask
 from locallin._solvers import Solution
-from locallin.kernels.rows import Codes, Rows
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Rows that early stopping watches, with their codes."""
-
-    rows: Rows
-    codes: Codes
-    labels: np.ndarray
-    weights: np.ndarray
 
 
 class Watch:
@@ -112,5 +100,5 @@ class Watch:
             "scale the features, or stop on held-out accuracy with "
             "early_stopping=True.",
             ConvergenceWarning,
-            stacklevel=5,
+            stacklevel=5 + FRAMES_AROUND_FIT,
         )

@@ -29,6 +29,11 @@ def _distinct(anchors: np.ndarray) -> np.ndarray:
 def _kmeans(X, n_anchors, sample_weight, rng) -> np.ndarray:
     if X.shape[0] <= n_anchors:
         return _dense(X)
+    unit = max(abs(X.max()), abs(X.min()))
+    limits = np.finfo(X.dtype)
+    if unit > 0 and not limits.tiny**0.25 < unit < limits.max**0.25:
+        # Clustering squares its data.
+        return _kmeans(X / unit, n_anchors, sample_weight, rng) * unit
     seed = rng.randint(np.iinfo(np.int32).max)
     if X.shape[0] <= _LLOYD_ROWS:
         model = KMeans(n_anchors, n_init=1, max_iter=100, random_state=seed)

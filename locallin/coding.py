@@ -33,12 +33,11 @@ from locallin.kernels.coding import (
     SOFT_ASSIGNMENT,
     mean_perplexity,
     nearest_anchors,
-    squared_norms,
     weigh,
 )
-from locallin.kernels.rows import Codes, Rows
+from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
-__all__ = ["InverseDistanceCoding", "SoftAssignmentCoding"]
+__all__ = ["Coding", "InverseDistanceCoding", "SoftAssignmentCoding"]
 
 # Below this many rows a product with all anchors does not pay.
 _FEW_ROWS = 8
@@ -46,7 +45,7 @@ _FEW_ROWS = 8
 _BANDWIDTH_ROWS = 10_000
 
 
-class _Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Anchors, the k nearest of them, and weights from the distances."""
 
     _parameter_constraints: dict = {
@@ -163,7 +162,7 @@ class _Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         distances = np.empty(
             (n, self.n_neighbors_), np.result_type(rows.data, self.anchors_)
         )
-        norms = squared_norms(self.anchors_)
+        norms = squared_row_norms(as_rows(self.anchors_))
 
         def fill(start, stop):
             block = slice_rows(rows, start, stop)
@@ -188,7 +187,7 @@ class _Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
 
 
-class InverseDistanceCoding(_Coding):
+class InverseDistanceCoding(Coding):
     """Weights in inverse proportion to the distance of the k nearest anchors.
 
     g_j(x) is proportional to 1 / |x - v_j| over the ``n_neighbors`` nearest anchors
@@ -251,7 +250,7 @@ class InverseDistanceCoding(_Coding):
         self.n_jobs = n_jobs
 
 
-class SoftAssignmentCoding(_Coding):
+class SoftAssignmentCoding(Coding):
     """Softmax of the squared distances to the k nearest anchors.
 
     g_j(x) is proportional to exp(-beta |x - v_j|^2) over the ``n_neighbors`` nearest
@@ -309,7 +308,7 @@ class SoftAssignmentCoding(_Coding):
 
     _kind = SOFT_ASSIGNMENT
     _parameter_constraints: dict = {
-        **_Coding._parameter_constraints,
+        **Coding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
     }
@@ -377,7 +376,7 @@ def bandwidth_for_perplexity(distances: np.ndarray, perplexity: float) -> float:
     # In units of a typical difference of squared distances, a range that reaches
     # from uniform weights to the nearest anchor alone.
     first, last = distances[:, 0].astype(float), distances[:, -1].astype(float)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         spread = (last - first) * (last + first)
     spread = spread[(spread > 0) & np.isfinite(spread)]
     unit = 1.0 / np.median(spread) if len(spread) else 1.0

@@ -7,14 +7,26 @@ from numba import njit
 _FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
 
 
-def jit(function):
-    """Compile ``function`` on first call, without the GIL, cached on disk.
+def jit(function=None, *, reorder: bool = True):
+    """Compile a function on its first call, without the GIL, cached on disk.
 
-    Where neither the package's folder nor the user's cache folder can be
-    written, Numba refuses to cache; the function is then compiled once per
-    process.
+    Where neither the package's folder nor the user's cache folder can be written,
+    Numba refuses to cache; the function is then compiled once per process.
+
+    Parameters
+    ----------
+    function : callable
+        The function.
+    reorder : bool, default=True
+        Whether arithmetic may be reordered. False where its order is the point.
     """
-    options = {"nogil": True, "error_model": "numpy", "fastmath": _FAST}
+    if function is None:
+        return lambda f: jit(f, reorder=reorder)
+    options = {
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": _FAST if reorder else False,
+    }
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:

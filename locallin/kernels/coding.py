@@ -9,7 +9,7 @@ INVERSE_DISTANCE = 0
 SOFT_ASSIGNMENT = 1
 
 
-@jit
+@jit(reorder=False)
 def _scaled_distance(x, v):
     """Euclidean distance of two dense vectors whose squares leave the range."""
     largest = 0.0
@@ -74,19 +74,6 @@ def distance(values, indices, v, v_squared_norm):
 
 
 @jit
-def squared_norms(anchors):
-    """|v_j|^2 of every anchor, in double precision; may be infinite."""
-    out = np.empty(anchors.shape[0])
-    for j in range(anchors.shape[0]):
-        total = 0.0
-        for d in range(anchors.shape[1]):
-            v = np.float64(anchors[j, d])
-            total += v * v
-        out[j] = total
-    return out
-
-
-@jit
 def csr_products(rows, anchors, out):
     """Inner products of CSR rows with the anchors.
 
@@ -137,7 +124,7 @@ def _candidate_limit(values, products, norms, largest_norm, n_features, keys, it
         key = norms[j] - 2.0 * products[j]
         finite = finite and np.isfinite(key)
         count = _insert(keys, items, count, key, j)
-    x_norm = np.sqrt(np.float64(squared_norm(values)))
+    x_norm = np.sqrt(squared_norm(values))
     rounding = (n_features + 4) * np.finfo(products.dtype).eps
     bound = rounding * (2.0 * x_norm * largest_norm + largest_norm * largest_norm)
     limit = keys[keys.size - 1] + 2.0 * bound

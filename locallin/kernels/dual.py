@@ -226,6 +226,7 @@ def dual_epoch_crammer_singer(
     n_scores = coef.shape[1]
     scores = np.empty(n_scores, coef.dtype)
     new = np.empty(n_scores)
+    noise = 16.0 * np.finfo(dual.dtype).eps
     gap = 0.0
     for i in order:
         if upper[i] <= 0.0:
@@ -241,7 +242,7 @@ def dual_epoch_crammer_singer(
         resting = True
         for c in range(n_scores):
             change = new[c] - dual[i, c]
-            if abs(change) > 1e-9 * upper[i]:
+            if abs(change) > noise * upper[i]:
                 resting = False
                 before = np.float64(dual[i, c])
                 dual[i, c] = new[c]

@@ -71,7 +71,7 @@ def feature_norm(values, codes, i, intercept_step):
     total = 0.0
     for p in range(codes.indptr[i], codes.indptr[i + 1]):
         total += codes.values[p] * codes.values[p]
-    return total * (np.float64(squared_norm(values)) + intercept_step)
+    return total * (squared_norm(values) + intercept_step)
 
 
 @jit

@@ -141,8 +141,18 @@ def add_scaled(values, indices, a, w):
 
 @jit
 def squared_norm(values):
-    """Return |x|^2."""
-    total = values.dtype.type(0)
+    """Return |x|^2 in double precision."""
+    total = 0.0
     for i in range(values.size):
-        total += values[i] * values[i]
+        total += np.float64(values[i]) * np.float64(values[i])
     return total
+
+
+@jit
+def squared_row_norms(rows):
+    """Return |x|^2 of every row in double precision."""
+    out = np.empty(n_rows(rows))
+    for i in range(out.size):
+        values, _ = get_row(rows, i)
+        out[i] = squared_norm(values)
+    return out

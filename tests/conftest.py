@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits, make_moons
+
+
+@pytest.fixture(scope="session")
+def moons():
+    """Two classes that no line separates."""
+    X, y = make_moons(300, noise=0.2, random_state=0)
+    return X, y
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """Real images, ten classes: (X_train, y_train, X_test, y_test)."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(X))
+    X, y = X[order] / 16, y[order]
+    return X[:1200], y[:1200], X[1200:], y[1200:]
+
+
+@pytest.fixture
+def blobs():
+    """Five overlapping classes in six dimensions, with weights."""
+    rng = np.random.RandomState(0)
+    y = rng.randint(5, size=150)
+    X = rng.normal(size=(150, 6)) + 1.2 * rng.normal(size=(5, 6))[y]
+    return X, y, rng.uniform(0.2, 3, size=150)

@@ -1,0 +1,120 @@
+"""Slow, obvious twins of the papers' equations, in NumPy and double precision."""
+
+import numpy as np
+
+
+def inverse_distance(X, anchors, k):
+    """g_j proportional to 1 / d_j over the k nearest anchors (LL-SVM, section 4)."""
+    codes = np.zeros((len(X), len(anchors)))
+    for i, x in enumerate(X):
+        d = np.linalg.norm(x - anchors, axis=1)
+        near = np.argsort(d, kind="stable")[:k]
+        if d[near[0]] == 0:
+            codes[i, near] = d[near] == 0
+        else:
+            codes[i, near] = 1 / d[near]
+        codes[i] /= codes[i].sum()
+    return codes
+
+
+def soft_assignment(X, anchors, k, beta):
+    """Eq. 2 of the LLC-SAPL paper."""
+    codes = np.zeros((len(X), len(anchors)))
+    for i, x in enumerate(X):
+        d = ((x - anchors) ** 2).sum(axis=1)
+        near = np.argsort(d, kind="stable")[:k]
+        codes[i, near] = np.exp(-beta * (d[near] - d[near].min()))
+        codes[i] /= codes[i].sum()
+    return codes
+
+
+def scores(X, codes, coef, intercept):
+    """Eq. 8 of the LL-SVM paper; coef is (m, n_scores, D)."""
+    out = np.zeros((len(X), coef.shape[1]))
+    for i, (x, g) in enumerate(zip(X, codes, strict=True)):
+        for j in range(len(coef)):
+            out[i] += g[j] * (coef[j] @ x + intercept[j])
+    return out
+
+
+def materialise(X, codes, constant):
+    """Features z = g (x) [x; B] on which LL-SVM is a linear SVM."""
+    extended = np.column_stack([X, np.full(len(X), constant)])
+    return np.einsum("ij,id->ijd", codes, extended).reshape(len(X), -1)
+
+
+def loss(name, margin):
+    violation = np.maximum(0, 1 - margin)
+    return {
+        "hinge": violation,
+        "squared_hinge": violation**2,
+        "logistic": np.logaddexp(0, -margin),
+    }[name]
+
+
+def slope(name, margin):
+    violation = np.maximum(0, 1 - margin)
+    return {
+        "hinge": -(violation > 0).astype(float),
+        "squared_hinge": -2 * violation,
+        "logistic": -1 / (1 + np.exp(margin)),
+    }[name]
+
+
+def margins(scores, labels, positive, strategy):
+    """Margins that the losses see: one per score, or one per row."""
+    if strategy == "ovr":
+        return np.where(labels[:, None] == positive, 1, -1) * scores
+    rows = np.arange(len(labels))
+    rivals = scores.copy()
+    rivals[rows, labels] = -np.inf
+    return (scores[rows, labels] - rivals.max(axis=1))[:, None]
+
+
+def objective(
+    X, codes, coef, intercept, labels, positive, name, alpha, constant,
+    weights=None, strategy="ovr",
+):  # fmt: skip
+    """Eq. 9 with liblinear's constant feature; the weights are normalised here."""
+    weights = np.ones(len(X)) if weights is None else weights
+    m = margins(scores(X, codes, coef, intercept), labels, positive, strategy)
+    penalty = (coef**2).sum() + (intercept**2).sum() / constant**2
+    mean_loss = (weights[:, None] * loss(name, m)).sum() / weights.sum()
+    return 0.5 * alpha * penalty + mean_loss
+
+
+def sgd(
+    X, codes, labels, positive, order, name, alpha, t0, constant, weights,
+    strategy="ovr", decay=3.0,
+):  # fmt: skip
+    """Algorithm 1 of the LL-SVM paper with skip = 1, on explicit features.
+
+    Returns the last iterate and its polynomial-decay average, both as (n_scores,
+    m * (D + 1)) matrices.
+    """
+    Z = materialise(X, codes, constant)
+    curvature = {"hinge": 0.0, "squared_hinge": 2.0, "logistic": 0.25}[name]
+    W = np.zeros((len(positive), Z.shape[1]))
+    mean = W.copy()
+    for t, i in enumerate(order):
+        z = Z[i]
+        f = W @ z
+        eta = weights[i] / (alpha * (t + t0))
+        if curvature:
+            reach = curvature * (z @ z) * (1 if strategy == "ovr" else 2)
+            eta = min(eta, 1 / reach)
+        W_next = W * (1 - 1 / (t + t0))
+        if strategy == "ovr":
+            for c in range(len(positive)):
+                y = 1 if labels[i] == positive[c] else -1
+                W_next[c] -= eta * slope(name, y * f[c]) * y * z
+        else:
+            own = labels[i]
+            rival = max((c for c in range(len(f)) if c != own), key=lambda c: f[c])
+            s = slope(name, f[own] - f[rival])
+            W_next[own] -= eta * s * z
+            W_next[rival] += eta * s * z
+        W = W_next
+        share = (1 + decay) / (t + 2 + decay)
+        mean = (1 - share) * mean + share * W
+    return W, mean
