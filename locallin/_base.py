@@ -160,7 +160,7 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
                 )
             n_anchors = given
         elif n_anchors == "auto":
-            n_anchors = int(np.clip(n_rows // 50, len(self.classes_), 100))
+            n_anchors = int(np.clip(n_rows // 25, len(self.classes_), 100))
         coding = CODINGS[self.coding](
             n_anchors, anchors=self.anchors, random_state=seed
         )
@@ -187,8 +187,10 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
         scaling, alpha = self.intercept_scaling, self.alpha
         self.intercept_scaling_ = np.sqrt(square) if scaling == "auto" else scaling
         if alpha == "auto":
-            # Strong where rows are few, weaker with n, as held-out rows ask for.
-            alpha = square * np.clip(300 / n_rows, 0.02, 1.0) / n_rows
+            # Strong where rows are few, weaker with n and with the number of
+            # classes, as held-out rows ask for.
+            rivals = len(self.classes_) - 1
+            alpha = square * np.clip(300 / (n_rows * rivals), 0.02, 1.0) / n_rows
         self.alpha_ = alpha
 
     def _validation_rows(self, X, encoded, weights, given, rng):

@@ -49,7 +49,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
     Parameters
     ----------
     n_anchors : int or "auto", default="auto"
-        Number of anchors (m). "auto" is one for every 50 rows, at least one per class
+        Number of anchors (m). "auto" is one for every 25 rows, at least one per class
         and at most 100, or the length of ``anchors`` where that is an array.
     n_neighbors : int or None, default=None
         Number of nearest anchors that speak for a row (k). None is the coding's own
@@ -75,7 +75,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        mean |x|^2 / n times 300/n, cut to [0.02, 1].
+        mean |x|^2 / n times a factor of 300 / (n (n_classes - 1)), cut to [0.02, 1].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is the root mean square norm of the rows, which makes the

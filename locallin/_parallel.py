@@ -1,11 +1,16 @@
 """Threads over independent pieces of work."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from threading import Thread
 from typing import Any
 
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
+
+# Looking for the loaded libraries takes a millisecond; they do not change.
+_thread_pools = cache(ThreadpoolController)
 
 
 def in_threads(
@@ -13,14 +18,40 @@ def in_threads(
 ) -> list:
     """Call ``function(*task)`` for each task; results in the order of the tasks.
 
-    With more than one worker the BLAS keeps to one thread per worker for the
-    duration of the call.
+    The calling thread takes its share, so that two workers cost one new thread.
+    With more than one worker the BLAS keeps to one thread in each for the duration
+    of the call. After an exception, or Ctrl-C, tasks that have begun are waited for
+    and the others are dropped.
     """
     workers = min(effective_n_jobs(n_jobs), len(tasks))
     if workers <= 1:
         return [function(*task) for task in tasks]
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda task: function(*task), tasks))
+    results: list = [None] * len(tasks)
+    waiting = deque(enumerate(tasks))
+    errors: list[BaseException] = []
+
+    def work():
+        try:
+            while waiting:
+                try:
+                    i, task = waiting.popleft()
+                except IndexError:  # another worker was faster
+                    return
+                results[i] = function(*task)
+        except BaseException as error:
+            waiting.clear()
+            errors.append(error)
+
+    helpers = [Thread(target=work) for _ in range(workers - 1)]
+    with _thread_pools().limit(limits=1, user_api="blas"):
+        for helper in helpers:
+            helper.start()
+        work()
+        for helper in helpers:
+            helper.join()
+    if errors:
+        raise errors[0]
+    return results
 
 
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:

@@ -347,9 +347,8 @@ def solve_dual(
                 break
     except KeyboardInterrupt:
         solution.interrupted = True
-    solution.gap = float(gaps.sum() / max((values + gaps).sum(), 1e-300))
-    if not np.isfinite(solution.gap):  # interrupted in the first epoch
-        solution.gap = 1.0
+    if solution.n_iter > 0:
+        solution.gap = float(gaps.sum() / max((values + gaps).sum(), 1e-300))
     return solution
 
 

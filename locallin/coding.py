@@ -162,11 +162,14 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         distances = np.empty(
             (n, self.n_neighbors_), np.result_type(rows.data, self.anchors_)
         )
-        norms = squared_row_norms(as_rows(self.anchors_))
+        few = n < _FEW_ROWS
+        if few and rows.indptr is None:
+            norms = np.zeros(len(self.anchors_))  # nobody looks at them
+        else:
+            norms = squared_row_norms(as_rows(self.anchors_))
 
         def fill(start, stop):
             block = slice_rows(rows, start, stop)
-            few = stop - start < _FEW_ROWS
             nearest_anchors(
                 block,
                 None if few else products(block, self.anchors_),

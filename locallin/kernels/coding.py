@@ -27,15 +27,38 @@ def _scaled_distance(x, v):
 
 
 @jit
-def _dense_distance(x, v):
-    total = v.dtype.type(0)
-    for i in range(x.size):
-        difference = x[i] - v[i]
-        total += difference * difference
+def _root(total, x, v):
+    """Square root of a sum of squares, taken anew where it left the range."""
     limits = np.finfo(v.dtype)
     if total > limits.tiny / limits.eps and total < limits.max:
         return np.sqrt(np.float64(total))
     return _scaled_distance(x, v)
+
+
+@jit
+def _dense_distances(x, anchors, chosen, n_chosen, out):
+    """|x - v| for the chosen anchors, four at a time.
+
+    A group of fewer than four is filled up with its last anchor, so that a distance
+    does not depend, in any bit, on the others.
+    """
+    zero = anchors.dtype.type(0)
+    last = n_chosen - 1
+    for p in range(0, n_chosen, 4):
+        p1, p2, p3 = min(p + 1, last), min(p + 2, last), min(p + 3, last)
+        v0, v1 = anchors[chosen[p]], anchors[chosen[p1]]
+        v2, v3 = anchors[chosen[p2]], anchors[chosen[p3]]
+        s0, s1, s2, s3 = zero, zero, zero, zero
+        for i in range(x.size):
+            d0, d1, d2, d3 = x[i] - v0[i], x[i] - v1[i], x[i] - v2[i], x[i] - v3[i]
+            s0 += d0 * d0
+            s1 += d1 * d1
+            s2 += d2 * d2
+            s3 += d3 * d3
+        out[p] = _root(s0, x, v0)
+        out[p1] = _root(s1, x, v1)
+        out[p2] = _root(s2, x, v2)
+        out[p3] = _root(s3, x, v3)
 
 
 @jit
@@ -65,12 +88,14 @@ def _csr_distance(values, indices, v, v_squared_norm):
 
 
 @jit
-def distance(values, indices, v, v_squared_norm):
-    """Euclidean distance of one row to one anchor, finite for finite input."""
+def _distances(values, indices, anchors, norms, chosen, n_chosen, out):
+    """Euclidean distances of one row to the chosen anchors; finite."""
     if indices is None:
-        return _dense_distance(values, v)
+        _dense_distances(values, anchors, chosen, n_chosen, out)
     else:
-        return _csr_distance(values, indices, v, v_squared_norm)
+        for p in range(n_chosen):
+            j = chosen[p]
+            out[p] = _csr_distance(values, indices, anchors[j], norms[j])
 
 
 @jit
@@ -87,50 +112,53 @@ def csr_products(rows, anchors, out):
 
 
 @jit
-def _insert(keys, items, count, key, item):
-    """Insert into ascending ``keys``, dropping the largest when full.
+def _smallest(keys, n_keys, top, where):
+    """Write the smallest keys, ascending, and their positions to top and where.
 
-    Equal keys keep the order in which they came.
+    Equal keys keep the order in which they stand.
     """
-    size = keys.size
-    if count == size:
-        if not key < keys[size - 1]:
-            return count
-        p = size - 1
-    else:
-        p = count
-        count += 1
-    while p > 0 and keys[p - 1] > key:
-        keys[p] = keys[p - 1]
-        items[p] = items[p - 1]
-        p -= 1
-    keys[p] = key
-    items[p] = item
-    return count
+    k = top.size
+    top[:] = np.inf
+    where[:] = 0
+    for j in range(n_keys):
+        key = keys[j]
+        if key < top[k - 1] or j < k:
+            p = min(j, k - 1)
+            while p > 0 and top[p - 1] > key:
+                top[p] = top[p - 1]
+                where[p] = where[p - 1]
+                p -= 1
+            top[p] = key
+            where[p] = j
 
 
 @jit
-def _candidate_limit(values, products, norms, largest_norm, n_features, keys, items):
-    """Largest value of |v|^2 - 2 x.v that one of the k nearest anchors can show.
+def _choose_candidates(
+    values, products, norms, largest_norm, n_features, keys, top, where, candidates
+):
+    """Anchors that may be among the k nearest; returns how many there are.
 
     The products carry the rounding of a matrix product; an anchor whose true
-    distance is among the k smallest cannot lie further than twice its bound
-    above the k-th smallest computed value. Infinite where the bound is not
-    finite: then every anchor is a candidate.
+    distance is among the k smallest cannot lie further than twice its bound above
+    the k-th smallest computed |v|^2 - 2 x.v. Where the bound is not finite every
+    anchor is a candidate.
     """
-    count = 0
-    finite = True
-    for j in range(products.size):
-        key = norms[j] - 2.0 * products[j]
-        finite = finite and np.isfinite(key)
-        count = _insert(keys, items, count, key, j)
-    x_norm = np.sqrt(squared_norm(values))
+    m = norms.size
+    total = 0.0
+    for j in range(m):
+        keys[j] = norms[j] - 2.0 * products[j]
+        total += keys[j]
+    _smallest(keys, m, top, where)
     rounding = (n_features + 4) * np.finfo(products.dtype).eps
-    bound = rounding * (2.0 * x_norm * largest_norm + largest_norm * largest_norm)
-    limit = keys[keys.size - 1] + 2.0 * bound
-    if finite and np.isfinite(limit):
-        return limit
-    return np.inf
+    reach = 2.0 * np.sqrt(squared_norm(values)) + largest_norm
+    limit = top[top.size - 1] + 2.0 * rounding * reach * largest_norm
+    everyone = not (np.isfinite(total) and np.isfinite(limit))
+    count = 0
+    for j in range(m):
+        if everyone or keys[j] <= limit:
+            candidates[count] = j
+            count += 1
+    return count
 
 
 @jit
@@ -152,26 +180,24 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
     """
     m, n_features = anchors.shape
     k = nearest.shape[1]
-    keys = np.empty(k)
-    items = np.empty(k, np.int64)
+    keys = np.empty(m)
+    top, where = np.empty(k), np.empty(k, np.int64)
+    candidates = np.arange(m)
+    n_candidates = m
     largest_norm = np.sqrt(norms.max())
     farthest = np.finfo(distances.dtype).max
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        limit = np.inf
         if products is not None:
-            limit = _candidate_limit(
-                values, products[i], norms, largest_norm, n_features, keys, items
-            )
-        count = 0
-        for j in range(m):
-            if products is not None and norms[j] - 2.0 * products[i, j] > limit:
-                continue
-            key = distance(values, indices, anchors[j], norms[j])
-            count = _insert(keys, items, count, key, j)
+            n_candidates = _choose_candidates(
+                values, products[i], norms, largest_norm, n_features,
+                keys, top, where, candidates,
+            )  # fmt: skip
+        _distances(values, indices, anchors, norms, candidates, n_candidates, keys)
+        _smallest(keys, n_candidates, top, where)
         for p in range(k):
-            nearest[i, p] = items[p]
-            distances[i, p] = min(keys[p], farthest)
+            nearest[i, p] = candidates[where[p]]
+            distances[i, p] = min(top[p], farthest)
 
 
 @jit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from locallin.kernels._jit import jit
-from locallin.kernels.rows import dot, dot2, dot2x4, dot4, get_row, n_rows
+from locallin.kernels.rows import dot, dot4, get_row, n_rows
 
 
 @jit
@@ -56,48 +56,113 @@ def _rows_by_anchor(codes, n_anchors):
 
 
 @jit
-def dense_scores(data, codes, coef, intercept, out):
-    """Scores of dense rows, taken anchor by anchor and two rows at a time.
+def _tile_4(x, w, b, g, out, c):
+    """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 4."""
+    x0, x1, x2, x3 = x
+    w0, w1, w2, w3 = w[c], w[c + 1], w[c + 2], w[c + 3]
+    zero = w.dtype.type(0)
+    s00, s01, s02, s03 = zero, zero, zero, zero
+    s10, s11, s12, s13 = zero, zero, zero, zero
+    s20, s21, s22, s23 = zero, zero, zero, zero
+    s30, s31, s32, s33 = zero, zero, zero, zero
+    for i in range(x0.size):
+        v0, v1, v2, v3 = x0[i], x1[i], x2[i], x3[i]
+        u0, u1, u2, u3 = w0[i], w1[i], w2[i], w3[i]
+        s00 += v0 * u0
+        s01 += v0 * u1
+        s02 += v0 * u2
+        s03 += v0 * u3
+        s10 += v1 * u0
+        s11 += v1 * u1
+        s12 += v1 * u2
+        s13 += v1 * u3
+        s20 += v2 * u0
+        s21 += v2 * u1
+        s22 += v2 * u2
+        s23 += v2 * u3
+        s30 += v3 * u0
+        s31 += v3 * u1
+        s32 += v3 * u2
+        s33 += v3 * u3
+    out[0][c] += g[0] * (s00 + b[c])
+    out[0][c + 1] += g[0] * (s01 + b[c + 1])
+    out[0][c + 2] += g[0] * (s02 + b[c + 2])
+    out[0][c + 3] += g[0] * (s03 + b[c + 3])
+    out[1][c] += g[1] * (s10 + b[c])
+    out[1][c + 1] += g[1] * (s11 + b[c + 1])
+    out[1][c + 2] += g[1] * (s12 + b[c + 2])
+    out[1][c + 3] += g[1] * (s13 + b[c + 3])
+    out[2][c] += g[2] * (s20 + b[c])
+    out[2][c + 1] += g[2] * (s21 + b[c + 1])
+    out[2][c + 2] += g[2] * (s22 + b[c + 2])
+    out[2][c + 3] += g[2] * (s23 + b[c + 3])
+    out[3][c] += g[3] * (s30 + b[c])
+    out[3][c + 1] += g[3] * (s31 + b[c + 1])
+    out[3][c + 2] += g[3] * (s32 + b[c + 2])
+    out[3][c + 3] += g[3] * (s33 + b[c + 3])
 
-    Two rows share each load of the weights. An odd last row is its own partner:
-    every row passes through the same instructions in the same order, so that its
-    score does not depend, in any bit, on the rows beside it.
+
+@jit
+def _tile_1(x, w, b, g, out, c):
+    """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 1."""
+    x0, x1, x2, x3 = x
+    w0 = w[c]
+    zero = w.dtype.type(0)
+    s00 = zero
+    s10 = zero
+    s20 = zero
+    s30 = zero
+    for i in range(x0.size):
+        v0, v1, v2, v3 = x0[i], x1[i], x2[i], x3[i]
+        u0 = w0[i]
+        s00 += v0 * u0
+        s10 += v1 * u0
+        s20 += v2 * u0
+        s30 += v3 * u0
+    out[0][c] += g[0] * (s00 + b[c])
+    out[1][c] += g[1] * (s10 + b[c])
+    out[2][c] += g[2] * (s20 + b[c])
+    out[3][c] += g[3] * (s30 + b[c])
+
+
+@jit
+def dense_scores(data, codes, coef, intercept, out):
+    """Scores of dense rows, taken anchor by anchor in tiles of four rows.
+
+    Four rows and four scores share each load, which is where a matrix product gets
+    its speed. A group of fewer than four rows is filled up with its last one, whose
+    surplus results go to a spare row: every row passes through the same
+    instructions in the same order, so that its score does not depend, in any bit,
+    on the rows beside it.
     """
     n_anchors, n_scores, _ = coef.shape
     start, row, weight = _rows_by_anchor(codes, n_anchors)
+    spare = np.empty(n_scores, out.dtype)
     out[:] = 0.0
     for j in range(n_anchors):
         w, b = coef[j], intercept[j]
-        q = start[j]
-        while q < start[j + 1]:
-            paired = q + 1 < start[j + 1]
-            r = q + 1 if paired else q
-            i0, i1 = row[q], row[r]
-            g0, g1 = weight[q], weight[r] if paired else weight[r] * 0
-            x, y = data[i0], data[i1]
-            o0, o1 = out[i0], out[i1]
+        stop = start[j + 1]
+        for q in range(start[j], stop, 4):
+            q1, q2, q3 = (
+                min(q + 1, stop - 1),
+                min(q + 2, stop - 1),
+                min(q + 3, stop - 1),
+            )
+            x = data[row[q]], data[row[q1]], data[row[q2]], data[row[q3]]
+            g = weight[q], weight[q1], weight[q2], weight[q3]
+            o = (
+                out[row[q]],
+                out[row[q1]] if q1 > q else spare,
+                out[row[q2]] if q2 > q1 else spare,
+                out[row[q3]] if q3 > q2 else spare,
+            )
             c = 0
             while c + 4 <= n_scores:
-                x0, x1, x2, x3, y0, y1, y2, y3 = dot2x4(
-                    x, y, w[c], w[c + 1], w[c + 2], w[c + 3]
-                )
-                o0[c] += g0 * (x0 + b[c])
-                o0[c + 1] += g0 * (x1 + b[c + 1])
-                o0[c + 2] += g0 * (x2 + b[c + 2])
-                o0[c + 3] += g0 * (x3 + b[c + 3])
-                if paired:
-                    o1[c] += g1 * (y0 + b[c])
-                    o1[c + 1] += g1 * (y1 + b[c + 1])
-                    o1[c + 2] += g1 * (y2 + b[c + 2])
-                    o1[c + 3] += g1 * (y3 + b[c + 3])
+                _tile_4(x, w, b, g, o, c)
                 c += 4
             while c < n_scores:
-                x0, y0 = dot2(x, y, w[c])
-                o0[c] += g0 * (x0 + b[c])
-                if paired:
-                    o1[c] += g1 * (y0 + b[c])
+                _tile_1(x, w, b, g, o, c)
                 c += 1
-            q += 2
 
 
 @jit

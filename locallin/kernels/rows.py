@@ -98,37 +98,6 @@ def dot4(values, indices, w0, w1, w2, w3):
 
 
 @jit
-def dot2x4(x, y, w0, w1, w2, w3):
-    """Return four products each of two dense rows: w is loaded once for both."""
-    zero = w0.dtype.type(0)
-    x0, x1, x2, x3 = zero, zero, zero, zero
-    y0, y1, y2, y3 = zero, zero, zero, zero
-    for i in range(x.size):
-        u, v = x[i], y[i]
-        a, b, c, d = w0[i], w1[i], w2[i], w3[i]
-        x0 += u * a
-        x1 += u * b
-        x2 += u * c
-        x3 += u * d
-        y0 += v * a
-        y1 += v * b
-        y2 += v * c
-        y3 += v * d
-    return x0, x1, x2, x3, y0, y1, y2, y3
-
-
-@jit
-def dot2(x, y, w):
-    """Return the product of each of two dense rows with w."""
-    zero = w.dtype.type(0)
-    tx, ty = zero, zero
-    for i in range(x.size):
-        tx += x[i] * w[i]
-        ty += y[i] * w[i]
-    return tx, ty
-
-
-@jit
 def add_scaled(values, indices, a, w):
     """W += a * x, in place."""
     if indices is None:

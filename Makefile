@@ -1,0 +1,45 @@
+# Everything a newcomer needs: `make demo` and `make test` set up what they use.
+PYTHON ?= python3
+BIN := .venv/bin
+DATA ?= data
+
+.PHONY: demo test lint bench test-lowest clean
+
+demo: .venv/ready
+	$(BIN)/python examples/demo.py
+
+test: .venv/ready
+	$(BIN)/python -m pytest
+
+lint: .venv/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# A folder of .npz files: make bench DATA=folder
+bench: .venv/ready
+	$(BIN)/python -m pip install --quiet -e ".[bench]"
+	for name in accuracy speed scaling; do \
+	    $(BIN)/python -m benchmarks $$name --data $(DATA) || exit 1; \
+	done
+
+# The tests again, with the oldest versions that pyproject.toml allows.
+test-lowest: .venv/ready
+	$(PYTHON) -m venv .venv-lowest
+	$(BIN)/python -c "import tomllib; print('\n'.join(r.replace('>=', '==') for r \
+	    in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" \
+	    > .venv-lowest/pins.txt
+	.venv-lowest/bin/python -m pip install --quiet \
+	    -r .venv-lowest/pins.txt -e ".[plot,test]"
+	.venv-lowest/bin/python -m pytest
+
+clean:
+	rm -rf .venv .venv-lowest demo
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.venv/ready: pyproject.toml
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	    { echo "locallin needs Python 3.11 or newer: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up .venv (once, about a minute)"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -e ".[plot,test,lint]"
+	@touch $@

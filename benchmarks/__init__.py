@@ -1,0 +1,1 @@
+"""Measurements of locallin and its peers: python -m benchmarks --help."""

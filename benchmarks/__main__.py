@@ -1,0 +1,35 @@
+"""Run one benchmark: python -m benchmarks NAME --data DIR."""
+
+import argparse
+import importlib
+from pathlib import Path
+
+BENCHMARKS = {
+    "accuracy": "test error of LL-SVM on MNIST, USPS and LETTER",
+    "speed": "fit and prediction time beside LinearSVC, an RBF SVC and bare BLAS",
+    "scaling": "fit time against rows (covtype), peak memory, import time",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", choices=BENCHMARKS, help=str(BENCHMARKS))
+    parser.add_argument(
+        "--data",
+        type=Path,
+        required=True,
+        help="folder of .npz files with X_train, y_train, X_test, y_test (or X, y)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path(__file__).parent / "results",
+        help="folder for the JSON file with the results",
+    )
+    arguments = parser.parse_args()
+    module = importlib.import_module(f"benchmarks.{arguments.name}")
+    module.run(arguments.data, arguments.results)
+
+
+if __name__ == "__main__":
+    main()

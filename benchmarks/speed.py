@@ -1,0 +1,90 @@
+"""How long do fit and prediction take beside a linear and a kernel SVM?
+
+MNIST, 100 anchors, 8 neighbours, 10 epochs of SGD, two threads. Everything runs in
+one process; what counts are the ratios.
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from benchmarks._common import load, median_seconds, save, seconds
+from locallin import LLSVMClassifier
+
+
+def run(data, results) -> None:
+    from sklearnex.svm import SVC
+
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    X, y, X_test, y_test = load(data, "mnist")
+    setting = {
+        "n_anchors": 100,
+        "n_neighbors": 8,
+        "loss": "hinge",
+        "solver": "sgd",
+        "max_iter": 10,
+        "tol": None,
+        "alpha": 3e-6,
+        "n_jobs": 2,
+        "random_state": 0,
+    }
+    models = {
+        "LL-SVM, inverse distance": LLSVMClassifier(
+            coding="inverse-distance", **setting
+        ),
+        "LL-SVM, soft assignment": LLSVMClassifier(coding="soft", **setting),
+        "LL-SVM, defaults": LLSVMClassifier(n_jobs=2, random_state=0),
+        "LinearSVC": LinearSVC(random_state=0),
+        "RBF SVC (scikit-learn-intelex)": SVC(C=10),
+    }
+    for model in models.values():  # compile, and load what is loaded lazily
+        model.fit(X[:2000], y[:2000]).predict(X_test[:50])
+        model.predict(X_test[:1])
+    report = {}
+    for name, model in models.items():
+        ours = isinstance(model, LLSVMClassifier)
+        fit = [seconds(lambda m=model: m.fit(X, y))[0] for _ in range(3 if ours else 1)]
+        kernel = "RBF" in name
+        batch = median_seconds(lambda m=model: m.predict(X_test), 1 if kernel else 15)
+        single = median_seconds(
+            lambda m=model: [m.predict(X_test[i : i + 1]) for i in range(100)], 9
+        )
+        report[name] = {
+            "fit_seconds": float(np.median(fit)),
+            "batch_microseconds_per_row": 1e6 * batch / len(X_test),
+            "one_row_microseconds": 1e6 * single / 100,
+            "test_error": round(100 * (1 - model.score(X_test, y_test)), 3),
+        }
+        print(name, report[name], flush=True)
+    ours = models["LL-SVM, inverse distance"]
+    others = np.random.RandomState(0).normal(size=(80, 784)).astype(np.float32)
+
+    def bare():
+        X_test @ ours.anchors_.T
+        X_test @ others.T
+
+    floor = 1e6 * median_seconds(bare, 15) / len(X_test)
+    report["bare BLAS: rows x 100 anchors, rows x (8 x 10) weights"] = {
+        "batch_microseconds_per_row": floor
+    }
+    ll, linear, rbf = (
+        report[n]
+        for n in (
+            "LL-SVM, inverse distance",
+            "LinearSVC",
+            "RBF SVC (scikit-learn-intelex)",
+        )
+    )
+    batch, single = "batch_microseconds_per_row", "one_row_microseconds"
+    report["ratios of LL-SVM, inverse distance"] = {
+        "fit / RBF SVC": ll["fit_seconds"] / rbf["fit_seconds"],
+        "fit / LinearSVC": ll["fit_seconds"] / linear["fit_seconds"],
+        "RBF SVC / batch prediction": rbf[batch] / ll[batch],
+        "batch prediction / bare BLAS": ll[batch] / floor,
+        "one row / LinearSVC": ll[single] / linear[single],
+    }
+    for name, value in report["ratios of LL-SVM, inverse distance"].items():
+        print(f"{name}: {value:.4g}")
+    save(results, "speed", report)
