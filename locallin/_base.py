@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
+from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -60,7 +60,8 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
         """Anchor points, shape (n_anchors, n_features)."""
         return self.coding_.anchors_
 
-    def _validate(self, X, y="no_validation", *, reset):
+    def _validate(self, X, y="no_validation", *, reset, finite=True):
+        """Check X as scikit-learn does; NaN and infinity later where not finite."""
         return validate_data(
             self,
             X,
@@ -69,6 +70,7 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",
+            ensure_all_finite=finite,
         )
 
     def _encode_classes(self, y, known) -> np.ndarray:
@@ -240,10 +242,18 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
         return as_rows(features if mapped else X), as_rows(features)
 
     def _in_blocks(self, X, function) -> np.ndarray:
-        """Apply ``function`` to (codes, feature rows) of blocks of validated X."""
+        """Apply ``function`` to (codes, feature rows) of blocks of validated X.
+
+        NaN and infinity are looked for here, block by block: the rows are then in
+        the cache for what follows.
+        """
 
         def block(start, stop):
             part = X if stop - start == X.shape[0] else X[start:stop]
+            with np.errstate(over="ignore", invalid="ignore"):
+                suspicious = not np.isfinite(part.sum())
+            if suspicious:
+                assert_all_finite(part, input_name="X")
             where, what = self._spaces(part)
             return function(self.coding_._encode(where), what)
 
@@ -270,7 +280,7 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             Scores; one per row for two classes, positive for ``classes_[1]``.
         """
         check_is_fitted(self)
-        scores = self._scores(self._validate(X, reset=False))
+        scores = self._scores(self._validate(X, reset=False, finite=False))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X) -> np.ndarray:
@@ -299,7 +309,7 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
     def _mixed(self, X, attribute: str) -> np.ndarray:
         """Average of a fitted table over anchors, weighted by each row's codes."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._validate(X, reset=False, finite=False)
         table = getattr(self, attribute)
         flat = table.reshape(len(table), -1)
 

@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["choose_anchors"]
 
-# Up to this many rows Lloyd's algorithm sees all of them; beyond it mini-batches
+# Up to this many entries Lloyd's algorithm sees all rows; beyond it mini-batches
 # give anchors of the same use at a cost that does not grow with the data.
-_LLOYD_ROWS = 10_000
+_LLOYD_ENTRIES = 2_000_000
 
 
 def _dense(X) -> np.ndarray:
@@ -35,7 +35,7 @@ def _kmeans(X, n_anchors, sample_weight, rng) -> np.ndarray:
         # Clustering squares its data.
         return _kmeans(X / unit, n_anchors, sample_weight, rng) * unit
     seed = rng.randint(np.iinfo(np.int32).max)
-    if X.shape[0] <= _LLOYD_ROWS:
+    if X.size <= _LLOYD_ENTRIES:
         model = KMeans(n_anchors, n_init=1, max_iter=100, random_state=seed)
     else:
         model = MiniBatchKMeans(
@@ -99,10 +99,10 @@ def choose_anchors(
         Number of anchors. Fewer are returned where the data has fewer distinct
         rows. Not used where ``anchors`` is an array.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like, default="kmeans"
-        "kmeans" clusters the rows (mini-batches above 10,000 rows), "random" draws
-        rows, "kmeans-per-class" clusters the rows of each class, giving each class
-        one anchor and the others in proportion to its rows. An array of shape
-        (n_anchors, n_features) is taken as it is.
+        "kmeans" clusters the rows (in mini-batches above 2 million entries),
+        "random" draws rows, "kmeans-per-class" clusters the rows of each class,
+        giving each class one anchor and the others in proportion to its rows. An
+        array of shape (n_anchors, n_features) is taken as it is.
     y : array-like of shape (n_samples,), default=None
         Classes, for "kmeans-per-class".
     sample_weight : ndarray of shape (n_samples,), default=None

@@ -46,7 +46,8 @@ def test_shares_per_class_follow_the_rows():
     assert (anchors > 89.5).sum() == 2
 
 
-def test_mini_batches_find_the_clusters_of_large_data():
+def test_mini_batches_find_the_clusters_of_large_data(monkeypatch):
+    monkeypatch.setattr("locallin.anchors._LLOYD_ENTRIES", 10_000)
     rng = np.random.RandomState(0)
     centres = 10 * rng.normal(size=(5, 3))
     X = centres[rng.randint(5, size=12_000)] + 0.1 * rng.normal(size=(12_000, 3))

@@ -133,8 +133,43 @@ def _smallest(keys, n_keys, top, where):
 
 
 @jit
+def _count(keys, limit):
+    """Number of keys up to ``limit``; without a branch, eight or more at a time."""
+    count = 0
+    for j in range(keys.size):
+        count += 1 if keys[j] <= limit else 0
+    return count
+
+
+@jit
+def _kth_smallest(keys, k):
+    """The k-th smallest of finite keys, by bisection on their values.
+
+    Where keys are tied, or too close to be told apart in 50 steps, a value not
+    below it.
+    """
+    low, high = keys.min(), keys.max()
+    if _count(keys, low) >= k:
+        return low
+    for _ in range(50):
+        middle = low + 0.5 * (high - low)
+        count = _count(keys, middle)
+        if count == k:
+            high = middle
+            break
+        if count < k:
+            low = middle
+        else:
+            high = middle
+    largest = low
+    for j in range(keys.size):
+        largest = max(largest, keys[j] if keys[j] <= high else low)
+    return largest
+
+
+@jit
 def _choose_candidates(
-    values, products, norms, largest_norm, n_features, keys, top, where, candidates
+    values, products, norms, largest_norm, n_features, k, keys, candidates
 ):
     """Anchors that may be among the k nearest; returns how many there are.
 
@@ -143,21 +178,20 @@ def _choose_candidates(
     the k-th smallest computed |v|^2 - 2 x.v. Where the bound is not finite every
     anchor is a candidate.
     """
-    m = norms.size
     total = 0.0
-    for j in range(m):
+    for j in range(keys.size):
         keys[j] = norms[j] - 2.0 * products[j]
         total += keys[j]
-    _smallest(keys, m, top, where)
     rounding = (n_features + 4) * np.finfo(products.dtype).eps
     reach = 2.0 * np.sqrt(squared_norm(values)) + largest_norm
-    limit = top[top.size - 1] + 2.0 * rounding * reach * largest_norm
-    everyone = not (np.isfinite(total) and np.isfinite(limit))
+    bound = 2.0 * rounding * reach * largest_norm
+    limit = np.inf
+    if np.isfinite(total) and np.isfinite(bound):
+        limit = _kth_smallest(keys, k) + bound
     count = 0
-    for j in range(m):
-        if everyone or keys[j] <= limit:
-            candidates[count] = j
-            count += 1
+    for j in range(keys.size):
+        candidates[count] = j
+        count += 0 if keys[j] > limit else 1
     return count
 
 
@@ -190,8 +224,8 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
         values, indices = get_row(rows, i)
         if products is not None:
             n_candidates = _choose_candidates(
-                values, products[i], norms, largest_norm, n_features,
-                keys, top, where, candidates,
+                values, products[i], norms, largest_norm, n_features, k,
+                keys, candidates,
             )  # fmt: skip
         _distances(values, indices, anchors, norms, candidates, n_candidates, keys)
         _smallest(keys, n_candidates, top, where)

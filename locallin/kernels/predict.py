@@ -56,6 +56,61 @@ def _rows_by_anchor(codes, n_anchors):
 
 
 @jit
+def _tile_5(x, w, b, g, out, c):
+    """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 5."""
+    x0, x1, x2, x3 = x
+    w0, w1, w2, w3, w4 = w[c], w[c + 1], w[c + 2], w[c + 3], w[c + 4]
+    zero = w.dtype.type(0)
+    s00, s01, s02, s03, s04 = zero, zero, zero, zero, zero
+    s10, s11, s12, s13, s14 = zero, zero, zero, zero, zero
+    s20, s21, s22, s23, s24 = zero, zero, zero, zero, zero
+    s30, s31, s32, s33, s34 = zero, zero, zero, zero, zero
+    for i in range(x0.size):
+        v0, v1, v2, v3 = x0[i], x1[i], x2[i], x3[i]
+        u0, u1, u2, u3, u4 = w0[i], w1[i], w2[i], w3[i], w4[i]
+        s00 += v0 * u0
+        s01 += v0 * u1
+        s02 += v0 * u2
+        s03 += v0 * u3
+        s04 += v0 * u4
+        s10 += v1 * u0
+        s11 += v1 * u1
+        s12 += v1 * u2
+        s13 += v1 * u3
+        s14 += v1 * u4
+        s20 += v2 * u0
+        s21 += v2 * u1
+        s22 += v2 * u2
+        s23 += v2 * u3
+        s24 += v2 * u4
+        s30 += v3 * u0
+        s31 += v3 * u1
+        s32 += v3 * u2
+        s33 += v3 * u3
+        s34 += v3 * u4
+    out[0][c] += g[0] * (s00 + b[c])
+    out[0][c + 1] += g[0] * (s01 + b[c + 1])
+    out[0][c + 2] += g[0] * (s02 + b[c + 2])
+    out[0][c + 3] += g[0] * (s03 + b[c + 3])
+    out[0][c + 4] += g[0] * (s04 + b[c + 4])
+    out[1][c] += g[1] * (s10 + b[c])
+    out[1][c + 1] += g[1] * (s11 + b[c + 1])
+    out[1][c + 2] += g[1] * (s12 + b[c + 2])
+    out[1][c + 3] += g[1] * (s13 + b[c + 3])
+    out[1][c + 4] += g[1] * (s14 + b[c + 4])
+    out[2][c] += g[2] * (s20 + b[c])
+    out[2][c + 1] += g[2] * (s21 + b[c + 1])
+    out[2][c + 2] += g[2] * (s22 + b[c + 2])
+    out[2][c + 3] += g[2] * (s23 + b[c + 3])
+    out[2][c + 4] += g[2] * (s24 + b[c + 4])
+    out[3][c] += g[3] * (s30 + b[c])
+    out[3][c + 1] += g[3] * (s31 + b[c + 1])
+    out[3][c + 2] += g[3] * (s32 + b[c + 2])
+    out[3][c + 3] += g[3] * (s33 + b[c + 3])
+    out[3][c + 4] += g[3] * (s34 + b[c + 4])
+
+
+@jit
 def _tile_4(x, w, b, g, out, c):
     """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 4."""
     x0, x1, x2, x3 = x
@@ -129,11 +184,11 @@ def _tile_1(x, w, b, g, out, c):
 def dense_scores(data, codes, coef, intercept, out):
     """Scores of dense rows, taken anchor by anchor in tiles of four rows.
 
-    Four rows and four scores share each load, which is where a matrix product gets
-    its speed. A group of fewer than four rows is filled up with its last one, whose
-    surplus results go to a spare row: every row passes through the same
-    instructions in the same order, so that its score does not depend, in any bit,
-    on the rows beside it.
+    Four rows and four or five scores share each load, which is where a matrix
+    product gets its speed. A group of fewer than four rows is filled up with its
+    last one, whose surplus results go to a spare row: every row passes through the
+    same instructions in the same order, so that its score does not depend, in any
+    bit, on the rows beside it.
     """
     n_anchors, n_scores, _ = coef.shape
     start, row, weight = _rows_by_anchor(codes, n_anchors)
@@ -157,12 +212,17 @@ def dense_scores(data, codes, coef, intercept, out):
                 out[row[q3]] if q3 > q2 else spare,
             )
             c = 0
-            while c + 4 <= n_scores:
-                _tile_4(x, w, b, g, o, c)
-                c += 4
             while c < n_scores:
-                _tile_1(x, w, b, g, o, c)
-                c += 1
+                left = n_scores - c
+                if left == 5 or (left > 8 and left % 4 > 0):
+                    _tile_5(x, w, b, g, o, c)
+                    c += 5
+                elif left >= 4:
+                    _tile_4(x, w, b, g, o, c)
+                    c += 4
+                else:
+                    _tile_1(x, w, b, g, o, c)
+                    c += 1
 
 
 @jit

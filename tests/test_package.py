@@ -1,0 +1,59 @@
+"""The package as a whole: imports, public names, caching."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import locallin
+
+
+def run(program, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | environment,
+    ).stdout
+
+
+def test_public_names_are_there():
+    for name in locallin.__all__:
+        assert getattr(locallin, name)
+        assert name in dir(locallin)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        locallin.nothing  # noqa: B018
+
+
+def test_importing_compiles_nothing_and_changes_no_setting():
+    program = """
+import numba, numpy, threadpoolctl
+before = numba.get_num_threads(), numpy.geterr(), threadpoolctl.threadpool_info()
+compiled = []
+numba.core.event.register("numba:compile", type("L", (numba.core.event.Listener,), {
+    "on_start": lambda self, event: compiled.append(event),
+    "on_end": lambda self, event: None,
+})())
+import locallin
+from locallin import LLSVMClassifier
+after = numba.get_num_threads(), numpy.geterr(), threadpoolctl.threadpool_info()
+assert before[:2] == after[:2]
+assert [i["num_threads"] for i in before[2]] == [
+    i["num_threads"] for i in after[2][:len(before[2])]
+]
+print(len(compiled))
+"""
+    assert run(program).strip() == "0"
+
+
+def test_kernels_work_where_nothing_can_be_written():
+    """Numba refuses to cache without a writable folder; the kernels still compile."""
+    program = """
+import numba.core.caching as caching
+caching.CacheImpl._locator_classes = []
+from locallin.kernels.losses import loss_value, HINGE
+print(loss_value(HINGE, 0.25))
+"""
+    assert run(program).strip() == "0.75"
