@@ -1,0 +1,48 @@
+"""Print the README's tables from the results: python -m benchmarks.tables."""
+
+import json
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def read(name: str) -> dict:
+    return json.loads((RESULTS / f"{name}.json").read_text())["results"]
+
+
+def accuracy() -> str:
+    results = read("accuracy")
+    methods = [m for m in next(iter(results.values())) if "printed" not in m]
+    lines = [
+        "| | " + " | ".join(name.upper() for name in results) + " |",
+        "|---|" + "---|" * len(results),
+    ]
+    for method in methods:
+        cells = [
+            f"{results[d][method]['mean']:.2f} +- {results[d][method]['deviation']:.2f}"
+            for d in results
+        ]
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    printed = [f"{results[d]['error printed in the paper']:.2f}" for d in results]
+    lines.append("| printed in the 2011 paper | " + " | ".join(printed) + " |")
+    return "\n".join(lines)
+
+
+def speed() -> str:
+    lines = [
+        "| | error % | fit | predict, batch | predict, one row |",
+        "|---|---|---|---|---|",
+    ]
+    for name, values in read("speed").items():
+        if "fit_seconds" in values:
+            lines.append(
+                f"| {name} | {values['test_error']:.2f} "
+                f"| {values['fit_seconds']:.1f} s "
+                f"| {values['batch_microseconds_per_row']:.1f} us/row "
+                f"| {values['one_row_microseconds']:.0f} us |"
+            )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(accuracy(), speed(), sep="\n\n")
