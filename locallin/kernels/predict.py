@@ -36,23 +36,28 @@ def csr_scores(rows, codes, coef, intercept, out):
 
 
 @jit
-def _rows_by_anchor(codes, n_anchors):
-    """Transpose the codes: for each anchor its rows, ascending, and their weights."""
+def entries_by_anchor(codes, n_anchors):
+    """Transpose the codes.
+
+    Returns ``start``, ``entry`` and ``row``: anchor j has the code entries
+    ``entry[start[j] : start[j + 1]]``, which belong to the rows ``row[...]``,
+    ascending.
+    """
     start = np.zeros(n_anchors + 1, np.int64)
     for p in range(codes.indices.size):
         start[codes.indices[p] + 1] += 1
     for j in range(n_anchors):
         start[j + 1] += start[j]
+    entry = np.empty(codes.indices.size, np.int64)
     row = np.empty(codes.indices.size, np.int64)
-    weight = np.empty(codes.indices.size, codes.values.dtype)
     filled = start[:-1].copy()
     for i in range(codes.indptr.size - 1):
         for p in range(codes.indptr[i], codes.indptr[i + 1]):
-            j = codes.indices[p]
-            row[filled[j]] = i
-            weight[filled[j]] = codes.values[p]
-            filled[j] += 1
-    return start, row, weight
+            q = filled[codes.indices[p]]
+            entry[q] = p
+            row[q] = i
+            filled[codes.indices[p]] += 1
+    return start, entry, row
 
 
 @jit
@@ -181,6 +186,24 @@ def _tile_1(x, w, b, g, out, c):
 
 
 @jit
+def add_four_rows(x, w, b, g, out):
+    """out[r] += g[r] (w x[r] + b) for four dense rows, in tiles of scores."""
+    n_scores = w.shape[0]
+    c = 0
+    while c < n_scores:
+        left = n_scores - c
+        if left == 5 or (left > 8 and left % 4 > 0):
+            _tile_5(x, w, b, g, out, c)
+            c += 5
+        elif left >= 4:
+            _tile_4(x, w, b, g, out, c)
+            c += 4
+        else:
+            _tile_1(x, w, b, g, out, c)
+            c += 1
+
+
+@jit
 def dense_scores(data, codes, coef, intercept, out):
     """Scores of dense rows, taken anchor by anchor in tiles of four rows.
 
@@ -191,11 +214,11 @@ def dense_scores(data, codes, coef, intercept, out):
     bit, on the rows beside it.
     """
     n_anchors, n_scores, _ = coef.shape
-    start, row, weight = _rows_by_anchor(codes, n_anchors)
+    start, entry, row = entries_by_anchor(codes, n_anchors)
     spare = np.empty(n_scores, out.dtype)
+    weight = codes.values
     out[:] = 0.0
     for j in range(n_anchors):
-        w, b = coef[j], intercept[j]
         stop = start[j + 1]
         for q in range(start[j], stop, 4):
             q1, q2, q3 = (
@@ -204,25 +227,19 @@ def dense_scores(data, codes, coef, intercept, out):
                 min(q + 3, stop - 1),
             )
             x = data[row[q]], data[row[q1]], data[row[q2]], data[row[q3]]
-            g = weight[q], weight[q1], weight[q2], weight[q3]
+            g = (
+                weight[entry[q]],
+                weight[entry[q1]],
+                weight[entry[q2]],
+                weight[entry[q3]],
+            )
             o = (
                 out[row[q]],
                 out[row[q1]] if q1 > q else spare,
                 out[row[q2]] if q2 > q1 else spare,
                 out[row[q3]] if q3 > q2 else spare,
             )
-            c = 0
-            while c < n_scores:
-                left = n_scores - c
-                if left == 5 or (left > 8 and left % 4 > 0):
-                    _tile_5(x, w, b, g, o, c)
-                    c += 5
-                elif left >= 4:
-                    _tile_4(x, w, b, g, o, c)
-                    c += 4
-                else:
-                    _tile_1(x, w, b, g, o, c)
-                    c += 1
+            add_four_rows(x, coef[j], intercept[j], g, o)
 
 
 @jit
