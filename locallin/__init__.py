@@ -10,6 +10,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "LLSVMClassifier": "locallin._llsvm",
+    "AdaptiveCoding": "locallin.coding",
     "InverseDistanceCoding": "locallin.coding",
     "SoftAssignmentCoding": "locallin.coding",
     "IntersectionSampler": "locallin.feature_maps",

@@ -14,11 +14,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from locallin._matrix import BLOCK, as_rows
 from locallin._parallel import in_threads, row_blocks
 from locallin._sklearn import CallbackSupportMixin, check_sample_weight
-from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding
+from locallin.coding import (
+    AdaptiveCoding,
+    InverseDistanceCoding,
+    SoftAssignmentCoding,
+)
 from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
-CODINGS = {"inverse-distance": InverseDistanceCoding, "soft": SoftAssignmentCoding}
+CODINGS = {
+    "inverse-distance": InverseDistanceCoding,
+    "soft": SoftAssignmentCoding,
+    "adaptive": AdaptiveCoding,
+}
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,13 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             n_anchors, anchors=self.anchors, random_state=seed
         )
         k = self.n_neighbors
+        if self.coding == "adaptive":
+            if k is not None:
+                raise ValueError(
+                    f"n_neighbors={k}, but coding='adaptive' chooses the number of "
+                    "neighbors for each row: leave n_neighbors=None."
+                )
+            return coding
         coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
         return coding
 

@@ -54,11 +54,12 @@ class LLSVMClassifier(LocallyLinearClassifier):
     n_neighbors : int or None, default=None
         Number of nearest anchors that speak for a row (k). None is the coding's own
         default (16 for "soft", 8 for "inverse-distance"), at most ``n_anchors``.
-    coding : {"soft", "inverse-distance"} or coding object, default="soft"
+    coding : {"soft", "inverse-distance", "adaptive"} or coding object, default="soft"
         Local coordinates. "soft" is :class:`~locallin.coding.SoftAssignmentCoding`
         with a perplexity of k/2, "inverse-distance" the paper's own
-        :class:`~locallin.coding.InverseDistanceCoding`. An object of either class
-        brings its own anchors and neighbours.
+        :class:`~locallin.coding.InverseDistanceCoding`, "adaptive" is
+        :class:`~locallin.coding.AdaptiveCoding`, which has no ``n_neighbors``. An
+        object of one of these classes brings its own anchors and neighbours.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.

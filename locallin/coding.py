@@ -29,15 +29,23 @@ from locallin._sklearn import (
 )
 from locallin.anchors import choose_anchors
 from locallin.kernels.coding import (
+    ADAPTIVE,
     INVERSE_DISTANCE,
     SOFT_ASSIGNMENT,
+    adaptive_codes,
     mean_perplexity,
     nearest_anchors,
+    sort_by_anchor,
     weigh,
 )
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
-__all__ = ["Coding", "InverseDistanceCoding", "SoftAssignmentCoding"]
+__all__ = [
+    "AdaptiveCoding",
+    "Coding",
+    "InverseDistanceCoding",
+    "SoftAssignmentCoding",
+]
 
 # Below this many rows a product with all anchors does not pay.
 _FEW_ROWS = 8
@@ -46,11 +54,10 @@ _BANDWIDTH_ROWS = 10_000
 
 
 class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Anchors, the k nearest of them, and weights from the distances."""
+    """Anchors, and weights on a few near ones. The base of all codings."""
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "anchors": [
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
@@ -98,11 +105,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return self._fit_validated(X, y, sample_weight)
 
     def _fit_validated(self, X, y, sample_weight):
-        if isinstance(self.anchors, str) and self.n_neighbors > self.n_anchors:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} is more than n_anchors="
-                f"{self.n_anchors}: lower n_neighbors or raise n_anchors."
-            )
+        self._check_choices()
         rng = check_random_state(self.random_state)
         self.anchors_ = choose_anchors(
             X,
@@ -112,17 +115,29 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sample_weight=sample_weight,
             random_state=rng,
         )
-        if not isinstance(self.anchors, str) and self.n_neighbors > len(self.anchors_):
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} is more than the "
-                f"{len(self.anchors_)} anchors given: lower n_neighbors."
-            )
-        self.n_neighbors_ = min(self.n_neighbors, len(self.anchors_))
+        self._set_neighbors()
         self.bandwidth_ = self._choose_bandwidth(X, sample_weight, rng)
         return self
 
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+
+    def _set_neighbors(self) -> None:
+        self.n_neighbors_ = len(self.anchors_)
+
     def _choose_bandwidth(self, X, sample_weight, rng) -> float:
         return 0.0
+
+    def _bandwidth_from(self, perplexity, X, sample_weight, rng) -> float:
+        """The bandwidth that gives the wanted perplexity on a sample of rows."""
+        seen = np.arange(X.shape[0])
+        if sample_weight is not None:
+            seen = seen[sample_weight > 0]
+        if len(seen) > _BANDWIDTH_ROWS:
+            seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
+        rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
+        distances = self._nearest(rows)[1]
+        return bandwidth_for_perplexity(distances, perplexity, self._kind)
 
     def transform(self, X):
         """Local coordinates of the rows.
@@ -135,7 +150,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         CSR matrix of shape (n_samples, n_anchors)
-            Weights: each row has ``n_neighbors_`` entries that sum to one.
+            Weights: the entries of each row sum to one.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
@@ -155,42 +170,92 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             order="C",
         )
 
-    def _nearest(self, rows: Rows, n_jobs=None) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest anchors and their distances, both of shape (n, n_neighbors_)."""
+    def _in_blocks(self, rows: Rows, n_jobs, size, function) -> list:
+        """Call ``function(start, stop, block, products, norms)`` for blocks of rows.
+
+        A few rows are compared with every anchor: a product with all of them, or
+        their norms, would not pay.
+        """
         n = count_rows(rows)
-        nearest = np.empty((n, self.n_neighbors_), np.int32)
-        distances = np.empty(
-            (n, self.n_neighbors_), np.result_type(rows.data, self.anchors_)
-        )
         few = n < _FEW_ROWS
         if few and rows.indptr is None:
             norms = np.zeros(len(self.anchors_))  # nobody looks at them
         else:
             norms = squared_row_norms(as_rows(self.anchors_))
 
-        def fill(start, stop):
+        def work(start, stop):
             block = slice_rows(rows, start, stop)
+            inner = None if few else products(block, self.anchors_)
+            return function(start, stop, block, inner, norms)
+
+        return in_threads(work, row_blocks(n, size), n_jobs)
+
+    def _nearest(self, rows: Rows, n_jobs=None) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest anchors and their distances, both of shape (n, n_neighbors_)."""
+        shape = count_rows(rows), self.n_neighbors_
+        nearest = np.empty(shape, np.int32)
+        distances = np.empty(shape, np.result_type(rows.data, self.anchors_))
+
+        def fill(start, stop, block, inner, norms):
+            part = slice(start, stop)
             nearest_anchors(
-                block,
-                None if few else products(block, self.anchors_),
-                self.anchors_,
-                norms,
-                nearest[start:stop],
-                distances[start:stop],
+                block, inner, self.anchors_, norms, nearest[part], distances[part]
             )
 
-        in_threads(fill, row_blocks(n, BLOCK), n_jobs)
+        self._in_blocks(rows, n_jobs, BLOCK, fill)
         return nearest, distances
+
+
+class _NearestCoding(Coding):
+    """Weights on a fixed number of nearest anchors."""
+
+    _parameter_constraints: dict = {
+        **Coding._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _check_choices(self) -> None:
+        if isinstance(self.anchors, str) and self.n_neighbors > self.n_anchors:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} is more than n_anchors="
+                f"{self.n_anchors}: lower n_neighbors or raise n_anchors."
+            )
+
+    def _set_neighbors(self) -> None:
+        if not isinstance(self.anchors, str) and self.n_neighbors > len(self.anchors_):
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} is more than the "
+                f"{len(self.anchors_)} anchors given: lower n_neighbors."
+            )
+        self.n_neighbors_ = min(self.n_neighbors, len(self.anchors_))
+
+    def _encode_with_distances(self, rows: Rows, n_jobs=None):
+        """Codes, and the distance that belongs to each of their entries."""
+        nearest, distances = self._nearest(rows, n_jobs)
+        weights = distances.copy()
+        weigh(nearest, weights, self._kind, np.atleast_1d(self.bandwidth_))
+        indptr = _pointers(np.full(len(nearest), nearest.shape[1]))
+        codes = Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
+        return codes, distances.reshape(-1)
 
     def _encode(self, rows: Rows, n_jobs=None) -> Codes:
         nearest, weights = self._nearest(rows, n_jobs)
-        weigh(nearest, weights, self._kind, self.bandwidth_)
-        width = np.int32 if nearest.size <= np.iinfo(np.int32).max else np.int64
-        indptr = np.arange(0, nearest.size + 1, nearest.shape[1], dtype=width)
+        weigh(nearest, weights, self._kind, np.atleast_1d(self.bandwidth_))
+        sort_by_anchor(nearest, weights)
+        indptr = _pointers(np.full(len(nearest), nearest.shape[1]))
         return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
 
 
-class InverseDistanceCoding(Coding):
+def _pointers(counts: np.ndarray) -> np.ndarray:
+    """Row pointers of a CSR matrix with the given numbers of entries."""
+    total = int(counts.sum())
+    width = np.int32 if total <= np.iinfo(np.int32).max else np.int64
+    indptr = np.zeros(len(counts) + 1, width)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr
+
+
+class InverseDistanceCoding(_NearestCoding):
     """Weights in inverse proportion to the distance of the k nearest anchors.
 
     g_j(x) is proportional to 1 / |x - v_j| over the ``n_neighbors`` nearest anchors
@@ -253,7 +318,7 @@ class InverseDistanceCoding(Coding):
         self.n_jobs = n_jobs
 
 
-class SoftAssignmentCoding(Coding):
+class SoftAssignmentCoding(_NearestCoding):
     """Softmax of the squared distances to the k nearest anchors.
 
     g_j(x) is proportional to exp(-beta |x - v_j|^2) over the ``n_neighbors`` nearest
@@ -311,7 +376,7 @@ class SoftAssignmentCoding(Coding):
 
     _kind = SOFT_ASSIGNMENT
     _parameter_constraints: dict = {
-        **Coding._parameter_constraints,
+        **_NearestCoding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
     }
@@ -350,17 +415,135 @@ class SoftAssignmentCoding(Coding):
             )
         k = self.n_neighbors_
         wanted = k / 2 if self.perplexity is None else min(self.perplexity, k)
-        seen = np.arange(X.shape[0])
-        if sample_weight is not None:
-            seen = seen[sample_weight > 0]
-        if len(seen) > _BANDWIDTH_ROWS:
-            seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
-        rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
-        return bandwidth_for_perplexity(self._nearest(rows)[1], max(wanted, 1.0))
+        return self._bandwidth_from(max(wanted, 1.0), X, sample_weight, rng)
 
 
-def bandwidth_for_perplexity(distances: np.ndarray, perplexity: float) -> float:
-    """Find the beta at which the average perplexity of soft assignment is as wanted.
+class AdaptiveCoding(Coding):
+    """Weights on as many near anchors as each row needs.
+
+    g(x) minimises ``|g|_2 + mu sum_j g_j |x - v_j|`` over the simplex (eq. 9 of the
+    DU-LLSVM paper [1]_, with mu = L/C): noise against bias. The solution is
+    g_j = (lambda - mu |x - v_j|)+ up to scale (eq. 10), with a threshold lambda that
+    Algorithm 1 of the paper finds by adding anchors in the order of their distance.
+    The number of active anchors differs from row to row. This is the
+    k*-nearest-neighbours rule of Anava & Levy (2016).
+
+    Parameters
+    ----------
+    n_anchors : int, default=100
+        Number of anchors; not used where ``anchors`` is an array.
+    perplexity : float or None, default=None
+        Average effective number of anchors per row, exp(entropy of g), that mu should
+        give. None stands for 8, or half of the anchors where there are fewer than 16.
+        Used where ``mu`` is None.
+    mu : float or None, default=None
+        Price of distance: the larger, the fewer anchors. None chooses it at fit so
+        that ``perplexity`` is met.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the choice of anchors.
+    n_jobs : int or None, default=None
+        Threads used by ``transform``.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The anchors. Fewer than asked for where the data has fewer distinct rows.
+    bandwidth_ : float
+        The mu in use.
+    n_neighbors_ : int
+        Largest number of active anchors: all of them.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    References
+    ----------
+    .. [1] Liu, Zhang, Zhao, Sun and Hoi, Unified Locally Linear Classifiers with
+       Diversity-Promoting Anchor Points, AAAI 2018.
+
+    Examples
+    --------
+    >>> from locallin.coding import AdaptiveCoding
+    >>> coding = AdaptiveCoding(mu=1.0, anchors=[[0.0], [1.0], [9.0]])
+    >>> coding.fit([[0.5]]).transform([[0.5], [0.2]]).toarray().round(3)
+    array([[0.5  , 0.5  , 0.   ],
+           [0.729, 0.271, 0.   ]])
+    """
+
+    _kind = ADAPTIVE
+    _parameter_constraints: dict = {
+        **Coding._parameter_constraints,
+        "perplexity": [Interval(Real, 1, None, closed="left"), None],
+        "mu": [Interval(Real, 0, None, closed="neither"), None],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int = 100,
+        *,
+        perplexity: float | None = None,
+        mu: float | None = None,
+        anchors="kmeans",
+        random_state=None,
+        n_jobs: int | None = None,
+    ):
+        self.n_anchors = n_anchors
+        self.perplexity = perplexity
+        self.mu = mu
+        self.anchors = anchors
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_choices(self) -> None:
+        if self.mu is not None and self.perplexity is not None:
+            raise ValueError(
+                f"mu={self.mu} and perplexity={self.perplexity} both set the number "
+                "of active anchors: give one of them."
+            )
+
+    def _choose_bandwidth(self, X, sample_weight, rng) -> float:
+        if self.mu is not None:
+            return float(self.mu)
+        m = len(self.anchors_)
+        wanted = min(8.0, m / 2) if self.perplexity is None else self.perplexity
+        return self._bandwidth_from(np.clip(wanted, 1.0, m), X, sample_weight, rng)
+
+    def _encode(self, rows: Rows, n_jobs=None) -> Codes:
+        return self._encode_with_distances(rows, n_jobs)[0]
+
+    def _encode_with_distances(self, rows: Rows, n_jobs=None):
+        """Codes, and the distance that belongs to each of their entries."""
+        m = len(self.anchors_)
+        dtype = np.result_type(rows.data, self.anchors_)
+
+        def encode(start, stop, block, inner, norms):
+            size = stop - start
+            counts = np.empty(size, np.int64)
+            nearest = np.empty((size, m), np.int32)
+            weights, distances = np.empty((size, m), dtype), np.empty((size, m), dtype)
+            adaptive_codes(
+                block, inner, self.anchors_, norms, self.bandwidth_,
+                counts, nearest, weights, distances,
+            )  # fmt: skip
+            active = np.arange(m) < counts[:, None]
+            return counts, nearest[active], weights[active], distances[active]
+
+        parts = self._in_blocks(rows, n_jobs, BLOCK, encode)
+        counts, nearest, weights, distances = (
+            part[0] if len(part) == 1 else np.concatenate(part)
+            for part in zip(*parts, strict=True)
+        )
+        return Codes(_pointers(counts), nearest, weights), distances
+
+
+def bandwidth_for_perplexity(
+    distances: np.ndarray, perplexity: float, kind: int = SOFT_ASSIGNMENT
+) -> float:
+    """Find the bandwidth at which the average perplexity is as wanted.
 
     Parameters
     ----------
@@ -368,25 +551,29 @@ def bandwidth_for_perplexity(distances: np.ndarray, perplexity: float) -> float:
         Distances to the k nearest anchors, ascending.
     perplexity : float
         Wanted average of exp(entropy of g), in [1, k]. The perplexity falls from k
-        to the average number of nearest anchors (one without ties) as beta grows;
-        a value outside that range gives the end of the range of beta.
+        to the average number of nearest anchors (one without ties) as the bandwidth
+        grows; a value outside that range gives the end of the range.
+    kind : int
+        SOFT_ASSIGNMENT (beta, in units of 1/d^2) or ADAPTIVE (mu, of 1/d).
 
     Returns
     -------
     float
         The bandwidth.
     """
-    # In units of a typical difference of squared distances, a range that reaches
+    # In units of a typical difference of (squared) distances, a range that reaches
     # from uniform weights to the nearest anchor alone.
     first, last = distances[:, 0].astype(float), distances[:, -1].astype(float)
     with np.errstate(over="ignore", invalid="ignore"):
-        spread = (last - first) * (last + first)
+        spread = last - first
+        if kind == SOFT_ASSIGNMENT:
+            spread = spread * (last + first)
     spread = spread[(spread > 0) & np.isfinite(spread)]
     unit = 1.0 / np.median(spread) if len(spread) else 1.0
     low, high = np.log(1e-6), np.log(1e12)
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if mean_perplexity(distances, unit * np.exp(middle)) > perplexity:
+        if mean_perplexity(distances, kind, unit * np.exp(middle)) > perplexity:
             low = middle
         else:
             high = middle

@@ -28,6 +28,24 @@ def soft_assignment(X, anchors, k, beta):
     return codes
 
 
+def adaptive(X, anchors, mu):
+    """Algorithm 1 of the DU-LLSVM paper, with its loop bound corrected to m."""
+    codes = np.zeros((len(X), len(anchors)))
+    for i, x in enumerate(X):
+        u = mu * np.linalg.norm(x - anchors, axis=1)
+        u -= u.min()
+        order = np.argsort(u, kind="stable")
+        level, k = 1.0, 0
+        while k < len(u) and level > u[order[k]]:
+            k += 1
+            near = u[order[:k]]
+            root = np.sqrt(k + near.sum() ** 2 - k * (near**2).sum())
+            level = (near.sum() + root) / k
+        codes[i, order[:k]] = level - u[order[:k]]
+        codes[i] /= codes[i].sum()
+    return codes
+
+
 def scores(X, codes, coef, intercept):
     """Eq. 8 of the LL-SVM paper; coef is (m, n_scores, D)."""
     out = np.zeros((len(X), coef.shape[1]))

@@ -12,15 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
 from locallin.coding import (
+    AdaptiveCoding,
     InverseDistanceCoding,
     SoftAssignmentCoding,
     bandwidth_for_perplexity,
 )
-from locallin.kernels.coding import mean_perplexity
+from locallin.kernels.coding import ADAPTIVE, SOFT_ASSIGNMENT, mean_perplexity
 
 CODINGS = [
     InverseDistanceCoding(12, n_neighbors=5, random_state=0),
     SoftAssignmentCoding(12, n_neighbors=5, random_state=0),
+    AdaptiveCoding(12, perplexity=3, random_state=0),
 ]
 
 
@@ -28,6 +30,8 @@ def twin(coding, X):
     anchors = coding.anchors_.astype(float)
     if isinstance(coding, InverseDistanceCoding):
         return reference.inverse_distance(X, anchors, coding.n_neighbors_)
+    if isinstance(coding, AdaptiveCoding):
+        return reference.adaptive(X, anchors, coding.bandwidth_)
     return reference.soft_assignment(X, anchors, coding.n_neighbors_, coding.bandwidth_)
 
 
@@ -82,17 +86,22 @@ finite = {"allow_nan": False, "allow_infinity": False}
 @given(
     data=st.data(),
     dtype=st.sampled_from([np.float32, np.float64]),
-    soft=st.booleans(),
+    make=st.sampled_from(
+        [
+            lambda anchors: InverseDistanceCoding(n_neighbors=3, anchors=anchors),
+            lambda anchors: SoftAssignmentCoding(n_neighbors=3, anchors=anchors),
+            lambda anchors: AdaptiveCoding(anchors=anchors),
+        ]
+    ),
 )
-def test_weights_are_weights_for_any_finite_input(data, dtype, soft):
+def test_weights_are_weights_for_any_finite_input(data, dtype, make):
     width = 32 if dtype == np.float32 else 64
     values = st.floats(width=width, **finite)
     anchors = data.draw(hnp.arrays(dtype, (4, 2), elements=values))
     X = data.draw(hnp.arrays(dtype, (3, 2), elements=values))
     if data.draw(st.booleans()):
         X[0] = anchors[0]
-    Coding = SoftAssignmentCoding if soft else InverseDistanceCoding
-    coding = Coding(n_neighbors=3, anchors=anchors).fit(X)
+    coding = make(anchors).fit(X)
     for matrix in (X, np.tile(X, (4, 1)), sparse.csr_matrix(X)):
         codes = coding.transform(matrix).toarray()
         assert np.isfinite(codes).all()
@@ -126,10 +135,14 @@ def test_ties_go_to_the_first_anchor_and_share_the_weight():
 
 
 @pytest.mark.parametrize("perplexity", [1.0, 1.5, 2.7, 4.9, 5.0])
-def test_perplexity_is_met_and_frozen(perplexity):
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_perplexity_is_met_and_frozen(perplexity, adaptive):
     rng = np.random.RandomState(0)
     X = rng.normal(size=(400, 3))
-    coding = SoftAssignmentCoding(20, n_neighbors=5, perplexity=perplexity)
+    if adaptive:
+        coding = AdaptiveCoding(20, perplexity=perplexity)
+    else:
+        coding = SoftAssignmentCoding(20, n_neighbors=5, perplexity=perplexity)
     codes = coding.fit(X).transform(X).toarray()
     entropy = -(codes * np.log(np.where(codes > 0, codes, 1))).sum(axis=1)
     assert_allclose(np.exp(entropy).mean(), perplexity, rtol=1e-3)
@@ -137,11 +150,13 @@ def test_perplexity_is_met_and_frozen(perplexity):
     assert (half == codes[:200]).all()
 
 
-def test_perplexity_is_met_in_any_unit():
+@pytest.mark.parametrize("kind", [SOFT_ASSIGNMENT, ADAPTIVE])
+def test_perplexity_is_met_in_any_unit(kind):
     distances = np.sort(np.random.RandomState(0).uniform(1, 2, size=(50, 6)), axis=1)
     for scale in (1e-140, 1e-20, 1, 1e20, 1e140):
-        beta = bandwidth_for_perplexity(distances * scale, 3.0)
-        assert_allclose(mean_perplexity(distances * scale, beta), 3.0, rtol=1e-3)
+        bandwidth = bandwidth_for_perplexity(distances * scale, 3.0, kind)
+        found = mean_perplexity(distances * scale, kind, bandwidth)
+        assert_allclose(found, 3.0, rtol=1e-3)
 
 
 def test_bandwidth_of_equal_distances_is_finite():
@@ -179,6 +194,8 @@ def test_pandas_output_is_refused_with_scikit_learns_advice():
         (SoftAssignmentCoding(anchors="nowhere"), "'anchors' parameter"),
         (SoftAssignmentCoding(anchors="kmeans-per-class"), "needs y"),
         (SoftAssignmentCoding("10"), "'n_anchors' parameter"),
+        (AdaptiveCoding(mu=1.0, perplexity=2.0), "give one of them"),
+        (AdaptiveCoding(mu=0.0), "'mu' parameter"),
     ],
 )
 def test_wrong_arguments_are_named(coding, error):
@@ -186,3 +203,35 @@ def test_wrong_arguments_are_named(coding, error):
         coding.fit(np.random.RandomState(0).normal(size=(200, 2)))
     assert not hasattr(coding, "anchors_")
     assert not hasattr(coding, "n_features_in_")
+
+
+def test_adaptive_coding_solves_its_convex_program():
+    """Eq. 9 of the DU-LLSVM paper, by an interior-point solver."""
+    cvxpy = pytest.importorskip("cvxpy")
+    rng = np.random.RandomState(0)
+    for mu in (0.05, 0.5, 2.0, 20.0):
+        X, anchors = rng.normal(size=(4, 3)), rng.normal(size=(7, 3))
+        codes = AdaptiveCoding(mu=mu, anchors=anchors).fit(X).transform(X).toarray()
+        for x, g in zip(X, codes, strict=True):
+            u = mu * np.linalg.norm(x - anchors, axis=1)
+            v = cvxpy.Variable(7)
+            goal = cvxpy.Minimize(cvxpy.norm(v) + u @ v)
+            cvxpy.Problem(goal, [v >= 0, cvxpy.sum(v) == 1]).solve(solver="CLARABEL")
+            ours, theirs = (np.linalg.norm(w) + u @ w for w in (g, v.value))
+            assert ours <= theirs + 1e-9
+            assert_allclose(g, v.value, atol=1e-3)
+
+
+def test_adaptive_coding_at_its_ends():
+    anchors = np.arange(40.0)[:, None]
+    all_active = AdaptiveCoding(mu=1e-6, anchors=anchors).fit([[0.0]])
+    codes = all_active.transform([[3.2]]).toarray()
+    assert_allclose(codes, 1 / 40, rtol=1e-3)
+    nearest = AdaptiveCoding(mu=1e6, anchors=anchors).fit([[0.0]])
+    assert nearest.transform([[3.2]]).toarray().argmax() == 3
+    assert nearest.transform([[3.2]]).nnz == 1
+    assert nearest.transform([[3.5]]).toarray()[0, 3:5].tolist() == [0.5, 0.5]
+    one = AdaptiveCoding(anchors=[[7.0]]).fit([[0.0], [9.0]])
+    assert one.transform([[1.0]]).toarray().tolist() == [[1.0]]
+    same = AdaptiveCoding(mu=1.0, anchors=[[1.0]] * 5).fit([[0.0]])
+    assert_allclose(same.transform([[1.0]]).toarray(), 0.2)

@@ -4,7 +4,11 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from locallin import LLSVMClassifier
-from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding
+from locallin.coding import (
+    AdaptiveCoding,
+    InverseDistanceCoding,
+    SoftAssignmentCoding,
+)
 from locallin.feature_maps import IntersectionSampler
 
 ESTIMATORS = [
@@ -14,8 +18,10 @@ ESTIMATORS = [
     LLSVMClassifier(loss="logistic"),
     LLSVMClassifier(multi_class="crammer_singer", loss="hinge", max_iter=1000),
     LLSVMClassifier(local_model="constant"),
+    LLSVMClassifier(coding="adaptive"),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
+    AdaptiveCoding(n_anchors=8),
     IntersectionSampler(),
 ]
 

@@ -7,6 +7,7 @@ from locallin.kernels.rows import dot, get_row, n_rows, squared_norm
 
 INVERSE_DISTANCE = 0
 SOFT_ASSIGNMENT = 1
+ADAPTIVE = 2
 
 
 @jit(reorder=False)
@@ -264,6 +265,52 @@ def _soft_assignment(distances, beta):
 
 
 @jit
+def _soft_assignment_by_anchor(distances, nearest, betas):
+    """g_j proportional to exp(-beta_j d_j^2), each anchor with its own beta."""
+    smallest = np.inf
+    for p in range(distances.size):
+        root = np.sqrt(betas[nearest[p]]) * np.float64(distances[p])
+        smallest = min(smallest, root)
+    total = 0.0
+    for p in range(distances.size):
+        root = np.sqrt(betas[nearest[p]]) * np.float64(distances[p])
+        g = np.exp(-(root - smallest) * (root + smallest)) if root > smallest else 1.0
+        distances[p] = g
+        total += g
+    for p in range(distances.size):
+        distances[p] /= total
+
+
+@jit
+def _adaptive(distances, mu):
+    """Weights that minimise |g|_2 + mu g.d over the simplex, in place.
+
+    Algorithm 1 of the DU-LLSVM paper, the k*-nearest-neighbours rule: anchors are
+    added in the order of their distance while lambda (eq. 11) exceeds the next one.
+    ``distances`` ascend; u is taken relative to the first, which moves lambda by the
+    same amount. Returns the number k of positive weights; the others are set to 0.
+    """
+    first = np.float64(distances[0])
+    level, k = 1.0, 0
+    total, squares = 0.0, 0.0
+    while k < distances.size:
+        u = mu * (np.float64(distances[k]) - first)
+        if not u < level:
+            break
+        k += 1
+        total += u
+        squares += u * u
+        level = (total + np.sqrt(max(k + total * total - k * squares, 0.0))) / k
+    share = 0.0
+    for p in range(k):
+        share += level - mu * (np.float64(distances[p]) - first)
+    for p in range(k):
+        distances[p] = (level - mu * (np.float64(distances[p]) - first)) / share
+    distances[k:] = 0.0
+    return k
+
+
+@jit
 def _sort_by_anchor(nearest, weights):
     for q in range(1, nearest.size):
         j, g = nearest[q], weights[q]
@@ -278,29 +325,104 @@ def _sort_by_anchor(nearest, weights):
 
 @jit
 def weigh(nearest, distances, kind, bandwidth):
-    """Turn ascending distances into weights in place, then sort by anchor.
+    """Turn ascending distances into weights, in place.
 
-    Each row of weights is finite, non-negative and sums to one.
+    ``bandwidth`` has one number, or one per anchor. Each row of weights is finite,
+    non-negative and sums to one.
     """
     for i in range(nearest.shape[0]):
         if kind == INVERSE_DISTANCE:
             _inverse_distance(distances[i])
+        elif bandwidth.size == 1:
+            _soft_assignment(distances[i], bandwidth[0])
         else:
-            _soft_assignment(distances[i], bandwidth)
-        _sort_by_anchor(nearest[i], distances[i])
+            _soft_assignment_by_anchor(distances[i], nearest[i], bandwidth)
 
 
 @jit
-def mean_perplexity(distances, beta):
-    """Average over rows of exp(entropy of g), g the soft assignment."""
+def sort_by_anchor(nearest, weights):
+    """Bring the anchors of each row, and their weights, into ascending order."""
+    for i in range(nearest.shape[0]):
+        _sort_by_anchor(nearest[i], weights[i])
+
+
+@jit
+def perplexity(weights):
+    """exp(entropy): the effective number of anchors."""
+    entropy = 0.0
+    for p in range(weights.size):
+        if weights[p] > 0.0:
+            entropy -= weights[p] * np.log(np.float64(weights[p]))
+    return np.exp(entropy)
+
+
+@jit
+def mean_perplexity(distances, kind, bandwidth):
+    """Average perplexity of soft or adaptive weights over rows of distances."""
     weights = np.empty(distances.shape[1])
     total = 0.0
     for i in range(distances.shape[0]):
         weights[:] = distances[i]
-        _soft_assignment(weights, beta)
-        entropy = 0.0
-        for p in range(weights.size):
-            if weights[p] > 0.0:
-                entropy -= weights[p] * np.log(weights[p])
-        total += np.exp(entropy)
+        if kind == SOFT_ASSIGNMENT:
+            _soft_assignment(weights, bandwidth)
+        else:
+            _adaptive(weights, bandwidth)
+        total += perplexity(weights)
     return total / distances.shape[0]
+
+
+@jit
+def adaptive_codes(
+    rows, products, anchors, norms, mu, counts, nearest, weights, distances
+):
+    """Adaptive coding of each row, as many anchors as it needs.
+
+    The nearest anchors are found as in ``nearest_anchors``, 16 at first and twice as
+    many whenever all of them turn out to be active.
+
+    Parameters
+    ----------
+    counts : array of shape (n,)
+        Output: number of active anchors.
+    nearest, weights, distances : arrays of shape (n, m)
+        Output: the active anchors in ascending order and what belongs to them, in
+        the first counts[i] columns.
+    """
+    m, n_features = anchors.shape
+    keys = np.empty(m)
+    tops, wheres = np.empty(m), np.empty(m, np.int64)
+    candidates = np.arange(m)
+    largest_norm = np.sqrt(norms.max())
+    farthest = np.finfo(distances.dtype).max
+    for i in range(n_rows(rows)):
+        values, indices = get_row(rows, i)
+        width = min(16, m)
+        while True:
+            n_candidates = m
+            if products is not None:
+                n_candidates = _choose_candidates(
+                    values, products[i], norms, largest_norm, n_features, width,
+                    keys, candidates,
+                )  # fmt: skip
+            top, where = tops[:width], wheres[:width]
+            _distances(values, indices, anchors, norms, candidates, n_candidates, keys)
+            _smallest(keys, n_candidates, top, where)
+            for p in range(width):
+                weights[i, p] = min(top[p], farthest)
+            k = _adaptive(weights[i, :width], mu)
+            if k < width or width == m:
+                break
+            width = min(2 * width, m)
+        counts[i] = k
+        for p in range(k):
+            nearest[i, p] = candidates[where[p]]
+            distances[i, p] = min(top[p], farthest)
+        for q in range(1, k):
+            j, g, d = nearest[i, q], weights[i, q], distances[i, q]
+            p = q
+            while p > 0 and nearest[i, p - 1] > j:
+                nearest[i, p] = nearest[i, p - 1]
+                weights[i, p] = weights[i, p - 1]
+                distances[i, p] = distances[i, p - 1]
+                p -= 1
+            nearest[i, p], weights[i, p], distances[i, p] = j, g, d
