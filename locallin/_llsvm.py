@@ -171,8 +171,8 @@ class LLSVMClassifier(LocallyLinearClassifier):
     >>> from locallin import LLSVMClassifier
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> clf = LLSVMClassifier(random_state=0).fit(X, y)
-    >>> clf.score(X, y)
-    0.995
+    >>> clf.score(X, y) > 0.98
+    True
     >>> clf.local_coef(X[:1]).shape
     (1, 1, 2)
     """

@@ -471,7 +471,7 @@ class AdaptiveCoding(Coding):
     >>> coding = AdaptiveCoding(mu=1.0, anchors=[[0.0], [1.0], [9.0]])
     >>> coding.fit([[0.5]]).transform([[0.5], [0.2]]).toarray().round(3)
     array([[0.5  , 0.5  , 0.   ],
-           [0.729, 0.271, 0.   ]])
+           [0.734, 0.266, 0.   ]])
     """
 
     _kind = ADAPTIVE
@@ -568,8 +568,8 @@ def bandwidth_for_perplexity(
         spread = last - first
         if kind == SOFT_ASSIGNMENT:
             spread = spread * (last + first)
-    spread = spread[(spread > 0) & np.isfinite(spread)]
-    unit = 1.0 / np.median(spread) if len(spread) else 1.0
+    spread = np.sort(spread[(spread > 0) & np.isfinite(spread)])
+    unit = 1.0 / spread[len(spread) // 2] if len(spread) else 1.0
     low, high = np.log(1e-6), np.log(1e12)
     for _ in range(60):
         middle = 0.5 * (low + high)

@@ -218,7 +218,7 @@ def test_adaptive_coding_solves_its_convex_program():
             goal = cvxpy.Minimize(cvxpy.norm(v) + u @ v)
             cvxpy.Problem(goal, [v >= 0, cvxpy.sum(v) == 1]).solve(solver="CLARABEL")
             ours, theirs = (np.linalg.norm(w) + u @ w for w in (g, v.value))
-            assert ours <= theirs + 1e-9
+            assert ours <= theirs + 1e-6
             assert_allclose(g, v.value, atol=1e-3)
 
 
