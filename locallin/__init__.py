@@ -10,6 +10,8 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "LLSVMClassifier": "locallin._llsvm",
+    "SAPLClassifier": "locallin._sapl",
+    "DULLSVMClassifier": "locallin._dullsvm",
     "AdaptiveCoding": "locallin.coding",
     "InverseDistanceCoding": "locallin.coding",
     "SoftAssignmentCoding": "locallin.coding",

@@ -14,11 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from locallin._matrix import BLOCK, as_rows
 from locallin._parallel import in_threads, row_blocks
 from locallin._sklearn import CallbackSupportMixin, check_sample_weight
+from locallin._solvers import Problem
 from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST, Target
+from locallin.kernels.losses import LOSSES
 from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
@@ -31,8 +34,9 @@ CODINGS = {
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that early stopping watches, with their codes."""
+    """Rows that early stopping watches: for the coding, for the local models."""
 
+    where: Rows
     rows: Rows
     codes: Codes
     labels: np.ndarray
@@ -114,6 +118,15 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
             )
             weights = weights * per_class[encoded].astype(weights.dtype)
         return weights
+
+    def _check_stream(self) -> None:
+        if self.early_stopping:
+            raise ValueError("partial_fit does not work with early_stopping=True.")
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs all rows at once: for partial_fit pass "
+                "a dict of weights, e.g. from sklearn.utils.compute_class_weight."
+            )
 
     @staticmethod
     def _stream_classes(classes, known):
@@ -240,7 +253,59 @@ class LocallyLinearClassifier(CallbackSupportMixin, ClassifierMixin, BaseEstimat
 
     def _held_out(self, X, labels, weights) -> HeldOut:
         where, what = self._spaces(X)
-        return HeldOut(what, self.coding_._encode(where, self.n_jobs), labels, weights)
+        codes = self.coding_._encode(where, self.n_jobs)
+        return HeldOut(where, what, codes, labels, weights)
+
+    def _target(self, encoded, weights, *, stream=False) -> tuple[Target, np.ndarray]:
+        """What to learn, and the rows that count; their weights get a mean of one.
+
+        Weights of a stream are taken as they are.
+        """
+        n_classes = len(self.classes_)
+        positive = np.array([1]) if n_classes == 2 else np.arange(n_classes)
+        visits = np.flatnonzero(weights > 0)
+        present = np.unique(encoded[visits])
+        if not stream:
+            if len(present) < 2:
+                raise ValueError(
+                    f"{type(self).__name__} needs rows of at least two classes; the "
+                    "rows of positive weight have one class: "
+                    f"{self.classes_[present[0]]!r}."
+                )
+            weights = weights / weights[visits].mean(dtype=float)
+        return Target(encoded, positive, weights.astype(float)), visits
+
+    def _convex_problem(self, X, features, encoded, weights, *, stream=False):
+        """The problem in W and b, with the codes of the fitted coding."""
+        where = features if self.coding_space == "mapped" else X
+        target, visits = self._target(encoded, weights, stream=stream)
+        two_classes = len(self.classes_) == 2
+        crammer_singer = self.multi_class == "crammer_singer"
+        return Problem(
+            rows=as_rows(features),
+            codes=self.coding_._encode(as_rows(where), self.n_jobs),
+            target=target,
+            visits=visits,
+            n_anchors=len(self.coding_.anchors_),
+            n_features=features.shape[1],
+            # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
+            # binary machine on f = f_1 - f_0 with half the penalty.
+            alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
+            intercept_scaling=float(self.intercept_scaling_),
+            loss=LOSSES[self.loss],
+            strategy=CRAMMER_SINGER
+            if crammer_singer and not two_classes
+            else ONE_VS_REST,
+            n_jobs=self.n_jobs,
+        )
+
+    def _held_out_scores(self, held: HeldOut, coef, intercept) -> np.ndarray:
+        """Scores of held-out rows at the parameters a solver has reached."""
+        return score_rows(held.rows, held.codes, coef, intercept)
+
+    def _learned_attributes(self, coef, intercept) -> dict:
+        """Fitted attributes that hold the parameters a solver has reached."""
+        return {"coef_": coef, "intercept_": intercept}
 
     def _local_features(self, X):
         """phi(x): what the local models see."""

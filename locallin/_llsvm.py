@@ -8,7 +8,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from locallin._base import CODINGS, LocallyLinearClassifier
-from locallin._matrix import as_rows
 from locallin._sklearn import (
     HasMethods,
     Interval,
@@ -17,10 +16,9 @@ from locallin._sklearn import (
     validate_parameters,
     with_callbacks,
 )
-from locallin._solvers import Problem, solve_dual, solve_sgd
+from locallin._solvers import solve_dual, solve_sgd
 from locallin._training import Watch
 from locallin.coding import Coding
-from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST, Target
 from locallin.kernels.losses import LOSSES
 
 
@@ -318,7 +316,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
         rng = check_random_state(self.random_state)
         validation = self._validation_rows(X, encoded, weights, validation, rng)
         features = self._fit_maps(X, encoded, weights, rng, refit)
-        problem = self._problem(X, features, encoded, weights)
+        problem = self._convex_problem(X, features, encoded, weights)
         watch = Watch(self, validation and self._held_out(*validation), X, y)
         if self.solver == "sgd":
             start = problem.zeros()
@@ -404,7 +402,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
         weights = self._row_weights(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
         features = self._fit_maps(X, encoded, weights, rng, begun)
-        problem = self._problem(X, features, encoded, weights, stream=True)
+        problem = self._convex_problem(X, features, encoded, weights, stream=True)
         mean = None
         start = problem.zeros()
         if begun:
@@ -470,45 +468,3 @@ class LLSVMClassifier(LocallyLinearClassifier):
                         f"is passed as an object: set it there, as in "
                         f"{type(self.coding).__name__}({name}=...)."
                     )
-
-    def _check_stream(self) -> None:
-        if self.early_stopping:
-            raise ValueError("partial_fit does not work with early_stopping=True.")
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight='balanced' needs all rows at once: for partial_fit pass "
-                "a dict of weights, e.g. from sklearn.utils.compute_class_weight."
-            )
-
-    def _problem(self, X, features, encoded, weights, *, stream=False) -> Problem:
-        where = features if self.coding_space == "mapped" else X
-        two_classes = len(self.classes_) == 2
-        crammer_singer = self.multi_class == "crammer_singer"
-        positive = np.array([1]) if two_classes else np.arange(len(self.classes_))
-        visits = np.flatnonzero(weights > 0)
-        present = np.unique(encoded[visits])
-        if not stream:
-            if len(present) < 2:
-                raise ValueError(
-                    f"{type(self).__name__} needs rows of at least two classes; the "
-                    "rows of positive weight have one class: "
-                    f"{self.classes_[present[0]]!r}."
-                )
-            weights = weights / weights[visits].mean(dtype=float)
-        return Problem(
-            rows=as_rows(features),
-            codes=self.coding_._encode(as_rows(where), self.n_jobs),
-            target=Target(encoded, positive, weights.astype(float)),
-            visits=visits,
-            n_anchors=len(self.coding_.anchors_),
-            n_features=features.shape[1],
-            # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
-            # binary machine on f = f_1 - f_0 with half the penalty.
-            alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
-            intercept_scaling=float(self.intercept_scaling_),
-            loss=LOSSES[self.loss],
-            strategy=CRAMMER_SINGER
-            if crammer_singer and not two_classes
-            else ONE_VS_REST,
-            n_jobs=self.n_jobs,
-        )

@@ -135,6 +135,11 @@ class Solution:
     clock: tuple[float, float] | None = None  # t and t0 of SGD
     iterate: tuple[np.ndarray, np.ndarray] | None = None  # the last, not averaged
 
+    @property
+    def learned(self) -> tuple[np.ndarray, np.ndarray]:
+        """The parameters, as the monitor gets them."""
+        return self.coef, self.intercept
+
 
 def solve_sgd(
     problem: Problem,
@@ -159,7 +164,7 @@ def solve_sgd(
     """
     t, t0 = clock
     if t0 is None:
-        t0 = 1.0 / (problem.alpha * _find_step(problem, start, shuffle, rng))
+        t0 = 1.0 / (problem.alpha * find_step(problem, start, shuffle, rng))
     if mean is None:
         mean = tuple(a.copy() for a in start) if average else start
     iterate = Iterate(*start, *mean)
@@ -217,7 +222,7 @@ def _settle_all(problem, iterate, states, average) -> None:
         settle(iterate, state, average, first, last)
 
 
-def _find_step(problem, start, shuffle, rng) -> float:
+def find_step(problem, start, shuffle, rng) -> float:
     """First step of SGD, as Bottou's SVMSGD2 finds it.
 
     One pass over a sample of rows from the given start, for steps apart by factors

@@ -2,13 +2,13 @@
 
 import time
 import warnings
+from copy import deepcopy
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from locallin._base import HeldOut, score_rows
+from locallin._base import HeldOut
 from locallin._sklearn import FRAMES_AROUND_FIT, FitTask
-from locallin._solvers import Solution
 
 
 class Watch:
@@ -31,27 +31,25 @@ class Watch:
         self._accuracy: list[float] = []
         self.stopped = False
 
-    def __call__(self, epoch: int, objective: float, coef, intercept) -> bool:
-        """Take note of an epoch; True to stop."""
+    def __call__(self, epoch: int, objective: float, *learned) -> bool:
+        """Take note of an epoch that ended at the given parameters; True to stop."""
         self._history.append(objective)
         if self._held_out is not None:
-            self.stopped = self._measure(epoch, coef, intercept)
+            self.stopped = self._measure(epoch, learned)
         if self._estimator.verbose:
             self._print(epoch, objective)
-        self.stopped |= self._task.end_epoch(
-            lambda: self._attributes(coef, intercept, epoch)
-        )
+        self.stopped |= self._task.end_epoch(lambda: self._attributes(learned, epoch))
         if not self.stopped and epoch < self._estimator.max_iter:
             self._task.begin_epoch()
         return self.stopped
 
-    def _measure(self, epoch, coef, intercept) -> bool:
+    def _measure(self, epoch, learned) -> bool:
         held = self._held_out
-        scores = score_rows(held.rows, held.codes, coef, intercept)
+        scores = self._estimator._held_out_scores(held, *learned)
         right = self._estimator._winners(scores) == held.labels
         accuracy = float(np.average(right, weights=held.weights))
         if not self._accuracy or accuracy > max(self._accuracy):
-            self._best = coef.copy(), intercept.copy()
+            self._best = deepcopy(learned)
             self._best_epoch = epoch
         self._accuracy.append(accuracy)
         return epoch - self._best_epoch >= self._estimator.n_iter_no_change
@@ -67,10 +65,9 @@ class Watch:
             flush=True,
         )
 
-    def _attributes(self, coef, intercept, n_iter) -> dict:
+    def _attributes(self, learned, n_iter) -> dict:
         attributes = {
-            "coef_": coef,
-            "intercept_": intercept,
+            **self._estimator._learned_attributes(*learned),
             "n_iter_": n_iter,
             "objective_history_": np.array(self._history),
         }
@@ -78,10 +75,9 @@ class Watch:
             attributes["validation_history_"] = np.array(self._accuracy)
         return attributes
 
-    def finish(self, solution: Solution) -> dict:
-        """Fitted attributes: the best held-out weights, or the solver's last."""
-        best = self._best or (solution.coef, solution.intercept)
-        attributes = self._attributes(*best, solution.n_iter)
+    def finish(self, solution) -> dict:
+        """Fitted attributes: the best held-out parameters, or the solver's last."""
+        attributes = self._attributes(self._best or solution.learned, solution.n_iter)
         self._task.end(lambda: attributes)
         if not (solution.converged or solution.interrupted):
             self._warn(solution)

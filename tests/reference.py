@@ -18,12 +18,14 @@ def inverse_distance(X, anchors, k):
 
 
 def soft_assignment(X, anchors, k, beta):
-    """Eq. 2 of the LLC-SAPL paper."""
+    """Eq. 2 of the LLC-SAPL paper; beta is a number, or one per anchor."""
     codes = np.zeros((len(X), len(anchors)))
+    beta = np.broadcast_to(beta, len(anchors))
     for i, x in enumerate(X):
         d = ((x - anchors) ** 2).sum(axis=1)
         near = np.argsort(d, kind="stable")[:k]
-        codes[i, near] = np.exp(-beta * (d[near] - d[near].min()))
+        price = beta[near] * d[near]
+        codes[i, near] = np.exp(-(price - price.min()))
         codes[i] /= codes[i].sum()
     return codes
 

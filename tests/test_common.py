@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from locallin import LLSVMClassifier
+from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
 from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
@@ -19,6 +19,12 @@ ESTIMATORS = [
     LLSVMClassifier(multi_class="crammer_singer", loss="hinge", max_iter=1000),
     LLSVMClassifier(local_model="constant"),
     LLSVMClassifier(coding="adaptive"),
+    SAPLClassifier(),
+    SAPLClassifier(solver="sgd", init="convex", loss="hinge"),
+    SAPLClassifier(local_model="constant"),
+    SAPLClassifier(bandwidth="per-anchor"),
+    DULLSVMClassifier(),
+    DULLSVMClassifier(solver="sgd"),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
     AdaptiveCoding(n_anchors=8),

@@ -89,7 +89,7 @@ def _csr_distance(values, indices, v, v_squared_norm):
 
 
 @jit
-def _distances(values, indices, anchors, norms, chosen, n_chosen, out):
+def all_distances(values, indices, anchors, norms, chosen, n_chosen, out):
     """Euclidean distances of one row to the chosen anchors; finite."""
     if indices is None:
         _dense_distances(values, anchors, chosen, n_chosen, out)
@@ -113,7 +113,7 @@ def csr_products(rows, anchors, out):
 
 
 @jit
-def _smallest(keys, n_keys, top, where):
+def smallest(keys, n_keys, top, where):
     """Write the smallest keys, ascending, and their positions to top and where.
 
     Equal keys keep the order in which they stand.
@@ -228,8 +228,8 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
                 values, products[i], norms, largest_norm, n_features, k,
                 keys, candidates,
             )  # fmt: skip
-        _distances(values, indices, anchors, norms, candidates, n_candidates, keys)
-        _smallest(keys, n_candidates, top, where)
+        all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
+        smallest(keys, n_candidates, top, where)
         for p in range(k):
             nearest[i, p] = candidates[where[p]]
             distances[i, p] = min(top[p], farthest)
@@ -250,7 +250,7 @@ def _inverse_distance(distances):
 
 
 @jit
-def _soft_assignment(distances, beta):
+def soft_assignment(distances, beta):
     """g_j proportional to exp(-beta d_j^2), relative to the nearest anchor."""
     first = np.float64(distances[0])
     total = 0.0
@@ -282,7 +282,7 @@ def _soft_assignment_by_anchor(distances, nearest, betas):
 
 
 @jit
-def _adaptive(distances, mu):
+def adaptive(distances, mu):
     """Weights that minimise |g|_2 + mu g.d over the simplex, in place.
 
     Algorithm 1 of the DU-LLSVM paper, the k*-nearest-neighbours rule: anchors are
@@ -334,7 +334,7 @@ def weigh(nearest, distances, kind, bandwidth):
         if kind == INVERSE_DISTANCE:
             _inverse_distance(distances[i])
         elif bandwidth.size == 1:
-            _soft_assignment(distances[i], bandwidth[0])
+            soft_assignment(distances[i], bandwidth[0])
         else:
             _soft_assignment_by_anchor(distances[i], nearest[i], bandwidth)
 
@@ -364,9 +364,9 @@ def mean_perplexity(distances, kind, bandwidth):
     for i in range(distances.shape[0]):
         weights[:] = distances[i]
         if kind == SOFT_ASSIGNMENT:
-            _soft_assignment(weights, bandwidth)
+            soft_assignment(weights, bandwidth)
         else:
-            _adaptive(weights, bandwidth)
+            adaptive(weights, bandwidth)
         total += perplexity(weights)
     return total / distances.shape[0]
 
@@ -405,11 +405,13 @@ def adaptive_codes(
                     keys, candidates,
                 )  # fmt: skip
             top, where = tops[:width], wheres[:width]
-            _distances(values, indices, anchors, norms, candidates, n_candidates, keys)
-            _smallest(keys, n_candidates, top, where)
+            all_distances(
+                values, indices, anchors, norms, candidates, n_candidates, keys
+            )
+            smallest(keys, n_candidates, top, where)
             for p in range(width):
                 weights[i, p] = min(top[p], farthest)
-            k = _adaptive(weights[i, :width], mu)
+            k = adaptive(weights[i, :width], mu)
             if k < width or width == m:
                 break
             width = min(2 * width, m)

@@ -31,8 +31,8 @@ from locallin.kernels.rows import add_scaled, get_row, n_rows, squared_norm
 ONE_VS_REST = 0
 CRAMMER_SINGER = 1
 
-_DECAY = 3.0
-_SMALLEST_SCALE = 1e-12
+DECAY = 3.0
+SMALLEST_SCALE = 1e-12
 
 
 class Target(NamedTuple):
@@ -104,7 +104,8 @@ def settle(iterate, state, average, first, last):
 
 
 @jit
-def _step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedule):
+def step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedule):
+    """Change W_c by delta g x^T; what is stored is W / scale, and the average."""
     delta = delta / scale
     add_to_class(
         values, indices, codes, i, c, delta,
@@ -168,7 +169,7 @@ def sgd_steps(
                 total += weight * loss_value(loss, margin)
                 slope = loss_slope(loss, margin)
                 if slope != 0.0 and weight > 0.0:
-                    _step_class(
+                    step_class(
                         values, indices, codes, i, c, -eta * slope * y,
                         iterate, shrunk, state[3], schedule,
                     )  # fmt: skip
@@ -180,16 +181,16 @@ def sgd_steps(
             slope = loss_slope(loss, margin)
             if slope != 0.0 and weight > 0.0:
                 for c, y in ((own, 1.0), (rival, -1.0)):
-                    _step_class(
+                    step_class(
                         values, indices, codes, i, c, -eta * slope * y,
                         iterate, shrunk, state[3], schedule,
                     )  # fmt: skip
         state[0], state[1] = t + 1.0, shrunk
         if schedule.average:
-            share = (1.0 + _DECAY) / (t + 2.0 + _DECAY)
+            share = (1.0 + DECAY) / (t + 2.0 + DECAY)
             state[2] *= 1.0 - share
             state[3] += share * shrunk / state[2]
-        if state[1] < _SMALLEST_SCALE or state[2] < _SMALLEST_SCALE:
+        if state[1] < SMALLEST_SCALE or state[2] < SMALLEST_SCALE:
             settle(iterate, state, schedule.average, first, last)
     return total
 

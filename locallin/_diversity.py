@@ -1,0 +1,65 @@
+"""The diversity term of DU-LLSVM: local models apart, and as long as they matter."""
+
+import numpy as np
+
+# Ridge on the Gram matrix, relative to its mean diagonal. With more anchors than
+# weights it is singular and its logarithm does not exist.
+_RIDGE = 1e-3
+
+
+def diversity(coef: np.ndarray, importance: np.ndarray) -> float:
+    """R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper, with a ridge on G.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (n_anchors, n_scores, n_features)
+        Weights; the local models of one anchor count as one vector.
+    importance : ndarray of shape (n_anchors,)
+        Diagonal of Q: each anchor's share of all coding weight.
+
+    Returns
+    -------
+    float
+        Relative entropy of Q to the normalised Gram matrix, up to a constant.
+    """
+    values, vectors, _ = _spectrum(coef)
+    logs = np.log(values / values.sum())
+    return float(-(importance @ (vectors**2 @ logs)))
+
+
+def diversity_gradient(coef: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """Exact gradient of R by the weights, of the shape of ``coef``.
+
+    The paper's W G^-1 Q is right only where Q and G commute. In general the
+    derivative of the matrix logarithm in its eigenbasis is the table of divided
+    differences of log.
+    """
+    values, vectors, flat = _spectrum(coef)
+    if values is None:
+        return np.zeros_like(coef)
+    difference = values[:, None] - values
+    logs = np.log(values)
+    close = np.abs(difference) <= 1e-7 * (values[:, None] + values)
+    mean = 0.5 * (values[:, None] + values)
+    table = np.where(
+        close, 1.0 / mean, (logs[:, None] - logs) / np.where(close, 1.0, difference)
+    )
+    inner = table * ((vectors.T * importance) @ vectors)
+    by_gram = -(vectors @ inner @ vectors.T)
+    m = len(values)
+    # The ridge moves with the trace, and so does the normalisation.
+    trace = values.sum() / (1.0 + _RIDGE)
+    by_gram[np.diag_indices(m)] += _RIDGE / m * np.trace(by_gram) + 1.0 / trace
+    return (2.0 * by_gram @ flat).reshape(coef.shape).astype(coef.dtype)
+
+
+def _spectrum(coef):
+    """Eigenvalues and eigenvectors of the ridged Gram matrix, and flat weights."""
+    flat = coef.reshape(len(coef), -1).astype(float)
+    gram = flat @ flat.T
+    trace = np.trace(gram)
+    if not trace > 0.0:
+        return None, None, flat
+    gram[np.diag_indices(len(gram))] += _RIDGE * trace / len(gram)
+    values, vectors = np.linalg.eigh(gram)
+    return np.maximum(values, 1e-12 * values[-1]), vectors, flat

@@ -1,0 +1,363 @@
+"""What the classifiers with learned anchors share."""
+
+from copy import copy
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from locallin._base import HeldOut, LocallyLinearClassifier, score_rows
+from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
+from locallin._sklearn import (
+    Interval,
+    StrOptions,
+    unchanged_on_error,
+    validate_parameters,
+    with_callbacks,
+)
+from locallin._solvers import find_step, solve_dual
+from locallin._training import Watch
+from locallin.kernels.joint import Parameters
+from locallin.kernels.losses import LOSSES
+
+# What served best on held-out rows of several data sets.
+_ANCHOR_RATES = {"adam": 0.1, "sgd": 0.005}
+
+
+class JointClassifier(LocallyLinearClassifier):
+    """Local models, anchors and bandwidth learned together.
+
+    A subclass names its coding and has a constructor with the parameters below.
+    """
+
+    coding: str
+    _price: str  # the coding's own name of its bandwidth
+    # The convex start is that of LL-SVM, without its other options.
+    feature_map = None
+    coding_space = "input"
+    multi_class = "ovr"
+    diversity = 0.0
+
+    _parameter_constraints: dict = {
+        "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "anchors": [
+            StrOptions({"kmeans", "random", "kmeans-per-class"}),
+            "array-like",
+        ],
+        "perplexity": [Interval(Real, 1, None, closed="left"), None],
+        "bandwidth": [StrOptions({"auto", "fixed", "shared"})],
+        "local_model": [StrOptions({"linear", "constant"})],
+        "loss": [StrOptions(set(LOSSES))],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "intercept_scaling": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "solver": [StrOptions({"adam", "sgd"})],
+        "init": [StrOptions({"zeros", "convex"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left"), None],
+        "batch_size": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "t0": [Interval(Real, 2, None, closed="left"), StrOptions({"auto"})],
+        "average": ["boolean"],
+        "shuffle": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    @with_callbacks
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+    ):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float32 and float64 are used as they are.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the objective and in the start of the anchors. A
+            weight of 0 is the same as leaving the row out.
+        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
+            Rows to watch for early stopping, in place of a fraction of X.
+        y_val : array-like of shape (n_val,), default=None
+            Their classes.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights in the accuracy.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            interrupted = self._fit(
+                X, y, sample_weight, (X_val, y_val, sample_weight_val)
+            )
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _fit(self, X, y, sample_weight, validation) -> bool:
+        validate_parameters(self)
+        self._check_choices()
+        refit = self.warm_start and hasattr(self, "coef_")
+        X, y = self._validate(X, y, reset=not refit)
+        encoded = self._encode_classes(y, self.classes_ if refit else None)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        validation = self._validation_rows(X, encoded, weights, validation, rng)
+        features = self._fit_maps(X, encoded, weights, rng, refit)
+        problem = self._joint_problem(X, features, encoded, weights)
+        start, t0 = self._start(problem, X, features, encoded, weights, refit, rng)
+        watch = Watch(self, validation and self._held_out(*validation), X, y)
+        if self.solver == "adam":
+            solution = solve_adam(
+                problem,
+                start,
+                max_iter=self.max_iter,
+                batch_size=self._batch_size(len(problem.visits)),
+                rates=self._rates(),
+                rng=rng,
+                monitor=watch,
+            )
+        else:
+            solution = self._run_sgd(
+                problem, start, (0.0, t0), rng, max_iter=self.max_iter, monitor=watch
+            )
+        vars(self).pop("_iterate", None)
+        vars(self).update(watch.finish(solution))
+        self._record(solution)
+        return solution.interrupted
+
+    def _is_stream_method(self) -> bool:
+        if self.solver != "sgd":
+            raise AttributeError(
+                f"partial_fit needs solver='sgd', but solver={self.solver!r}."
+            )
+        return True
+
+    @available_if(_is_stream_method)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one pass of SGD over a block of a stream; anchors learn too.
+
+        The first call chooses the first anchors, the bandwidth, the first step and,
+        with ``alpha="auto"``, alpha from its block: make it a large one, or pass
+        ``anchors`` as an array. Needs ``solver="sgd"``; starts from weights of zero.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,)
+            Their classes; a block need not contain all of them.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream. Needed in the first call only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, taken as they are.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        with unchanged_on_error(self):
+            interrupted = self._partial_fit(X, y, classes, sample_weight)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _partial_fit(self, X, y, classes, sample_weight) -> bool:
+        validate_parameters(self)
+        self._check_choices()
+        self._check_stream()
+        begun = hasattr(self, "coef_")
+        known = self._stream_classes(classes, self.classes_ if begun else None)
+        X, y = self._validate(X, y, reset=not begun)
+        encoded = self._encode_classes(y, known)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        features = self._fit_maps(X, encoded, weights, rng, begun)
+        problem = self._joint_problem(X, features, encoded, weights, stream=True)
+        means = None
+        if begun:
+            means = Parameters(*map(np.copy, self._parameters()))
+            start = getattr(self, "_iterate", means)
+            start = Parameters(*map(np.copy, start))
+            clock = getattr(self, "t_", 0.0), getattr(self, "t0_", None)
+        else:
+            start, clock = problem.zeros(), (0.0, None)
+        if clock[1] is None:
+            convex = self._convex_problem(X, features, encoded, weights, stream=True)
+            clock = clock[0], self._first_clock(convex, start, rng)
+        solution = self._run_sgd(
+            problem, start, clock, rng, max_iter=1, tol=None,
+            means=means if self.average else None,
+        )  # fmt: skip
+        vars(self).update(self._learned_attributes(*solution.learned))
+        if self.average:
+            self._iterate = tuple(solution.iterate)
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self._record(solution, getattr(self, "objective_history_", []))
+        return solution.interrupted
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+        if self.solver == "sgd" and self.bandwidth not in ("auto", "fixed"):
+            raise ValueError(
+                f"bandwidth={self.bandwidth!r} is learned by solver='adam' only: with "
+                "solver='sgd' leave bandwidth='auto'."
+            )
+        if self.solver == "adam" and self.t0 != "auto":
+            raise ValueError(
+                f"t0={self.t0} is a setting of solver='sgd', but solver='adam'."
+            )
+        if self.solver == "sgd" and self.batch_size != "auto":
+            raise ValueError(
+                f"batch_size={self.batch_size} is a setting of solver='adam', but "
+                "solver='sgd' takes one row at a time."
+            )
+
+    def _new_coding(self, n_rows: int, rng):
+        coding = super()._new_coding(n_rows, rng)
+        return coding.set_params(
+            perplexity=self.perplexity, **{self._price: getattr(self, self._price)}
+        )
+
+    def _record(self, solution, earlier=None) -> None:
+        """Set the attributes that tell how learning went."""
+        if earlier is not None:
+            self.objective_history_ = np.append(earlier, solution.objective_history)
+        self.active_history_ = np.array(solution.active_history)
+        self.perplexity_history_ = np.array(solution.perplexity_history)
+        if solution.clock is not None:
+            self.t_, self.t0_ = solution.clock
+
+    def _parameters(self) -> Parameters:
+        return Parameters(self.coef_, self.intercept_, self.anchors_)
+
+    def _joint_problem(self, X, features, encoded, weights, *, stream=False):
+        target, visits = self._target(encoded, weights, stream=stream)
+        coding = copy(self.coding_)
+        coding.anchors_ = coding.anchors_.copy()
+        if self.bandwidth == "per-anchor" and np.ndim(coding.bandwidth_) == 0:
+            coding.bandwidth_ = np.full(len(coding.anchors_), coding.bandwidth_)
+        self._set_units(X, weights)
+        return JointProblem(
+            X=X,
+            features=X if self.local_model == "linear" else features,
+            target=target,
+            visits=visits,
+            coding=coding,
+            alpha=self.alpha_,
+            intercept_scaling=float(self.intercept_scaling_),
+            loss=LOSSES[self.loss],
+            diversity=float(self.diversity),
+        )
+
+    def _set_units(self, X, weights) -> None:
+        """Root mean square deviation of a feature: the unit of the anchors' steps."""
+        seen = X if weights.all() else X[weights > 0]
+        mean = np.asarray(seen.mean(axis=0), float).ravel()
+        squares = seen.multiply(seen) if sparse.issparse(seen) else np.square(seen)
+        spread = np.asarray(squares.mean(axis=0), float).ravel() - mean**2
+        self._unit = float(np.sqrt(max(spread.mean(), 0.0))) or 1.0
+
+    def _start(self, problem, X, features, encoded, weights, refit, rng):
+        """Where learning begins, and t0 where SGD needs it."""
+        if refit:
+            start = Parameters(
+                self.coef_.copy(), self.intercept_.copy(), problem.coding.anchors_
+            )
+        else:
+            start = problem.zeros()
+        if self.solver == "adam" and (refit or self.init == "zeros"):
+            return start, None
+        convex = self._convex_problem(X, features, encoded, weights)
+        if not refit and self.init == "convex":
+            solution = solve_dual(convex, max_iter=100, tol=0.05, rng=rng)
+            start = Parameters(*solution.learned, problem.coding.anchors_)
+        t0 = None
+        if self.solver == "sgd":
+            t0 = self._first_clock(convex, start, rng)
+        return start, t0
+
+    def _first_clock(self, convex, start, rng) -> float:
+        if self.t0 != "auto":
+            return float(self.t0)
+        return 1.0 / (self.alpha_ * find_step(convex, start[:2], self.shuffle, rng))
+
+    def _batch_size(self, n_rows: int) -> int:
+        if self.batch_size == "auto":
+            return int(np.clip(n_rows // 64, 16, 256))
+        return self.batch_size
+
+    def _anchor_rate(self) -> float:
+        if self.anchor_rate == "auto":
+            return _ANCHOR_RATES[self.solver]
+        return self.anchor_rate
+
+    def _rates(self) -> dict[str, float]:
+        norm = self.intercept_scaling_ if self.intercept_scaling == "auto" else None
+        if norm is None:
+            norm = self._unit * np.sqrt(self.n_features_in_)
+        return {
+            "coef": self.learning_rate / norm,
+            "intercept": self.learning_rate,
+            "anchors": self._anchor_rate() * self._unit,
+            "bandwidth": 0.0 if self.bandwidth == "fixed" else 0.03,
+        }
+
+    def _run_sgd(self, problem, start, clock, rng, **more):
+        # Gradients by an anchor are inverse lengths: a rate is a squared length.
+        reach = self._unit * np.sqrt(self.n_features_in_)
+        return solve_joint_sgd(
+            problem,
+            start,
+            clock=clock,
+            anchor_rate=self._anchor_rate() * reach**2,
+            anchor_reach=0.05 * reach,
+            average=self.average,
+            shuffle=self.shuffle,
+            rng=rng,
+            n_iter_no_change=self.n_iter_no_change,
+            **{"tol": None if self.early_stopping else self.tol, **more},
+        )
+
+    def _held_out_scores(self, held: HeldOut, coef, intercept, anchors, bandwidth):
+        coding = self._coding_at(anchors, bandwidth)
+        return score_rows(held.rows, coding._encode(held.where), coef, intercept)
+
+    def _coding_at(self, anchors, bandwidth):
+        coding = copy(self.coding_)
+        coding.anchors_, coding.bandwidth_ = anchors, bandwidth
+        return coding
+
+    def _learned_attributes(self, coef, intercept, anchors, bandwidth) -> dict:
+        return {
+            "coef_": coef,
+            "intercept_": intercept,
+            "coding_": self._coding_at(anchors, bandwidth),
+        }

@@ -1,0 +1,254 @@
+"""Gradients of the joint problem: local models, anchors and bandwidth together.
+
+Problem (eq. 12 and 21 of the LLC-SAPL paper, eq. 6 and 8 of the DU-LLSVM paper):
+
+    minimise over W, b, V and the bandwidth
+        alpha/2 (|W|^2 + |b|^2 / B^2) + (1/S) sum_i s_i sum_c loss(y_ic f_c(x_i))
+
+with f_c(x) = sum_j g_j(x) r_jc(x), r_jc(x) = w_jc . x + b_jc, and codes g that depend
+on the anchors V. The anchors are shared by all scores. With s_ic the derivative of the
+loss by f_c(x_i), h_ij = sum_c s_ic r_jc and F_i = sum_c s_ic f_c = sum_j g_ij h_ij:
+
+soft assignment (eq. 13-16 collapse to)
+    dL/dv_j     = 2 beta_j g_ij (h_ij - F_i) (x_i - v_j)
+    dL/dbeta_j  = -g_ij (h_ij - F_i) d_ij^2
+adaptive, u = mu d, k active anchors, S = sum (lambda - u) = 1 / |g|_2, lambda moving
+    dL/du_j     = (g_ij (sum_l h_il - k F_i) - (h_ij - F_i)) / S
+    dL/dv_j     = mu dL/du_j (v_j - x_i) / d_ij          (0 on the anchor)
+    dL/dmu      = sum_j dL/du_j d_ij
+
+Both are a pull e_ij along x_i - v_j, so that everything behind ``pulls`` is shared.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from locallin.kernels._jit import jit
+from locallin.kernels.coding import SOFT_ASSIGNMENT, perplexity
+from locallin.kernels.losses import loss_slope, loss_value
+from locallin.kernels.predict import add_four_rows
+from locallin.kernels.rows import add_scaled, dot, get_row
+
+
+class Parameters(NamedTuple):
+    """What is learned, or an array of the same shape for each of it."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    anchors: np.ndarray
+
+
+class Rates(NamedTuple):
+    """One step of Adam: a rate per kind of parameter, in its unit, and the biases.
+
+    ``first_bias`` and ``second_bias`` are 1 - 0.9^t and 1 - 0.999^t.
+    """
+
+    coef: float
+    intercept: float
+    anchors: float
+    first_bias: float
+    second_bias: float
+
+
+@jit
+def csr_entry_scores(rows, entries, coef, intercept, out):
+    """r_jc(x_i) for every entry (i, j) of the codes, shape (n_entries, n_scores)."""
+    start, entry, row = entries
+    for j in range(coef.shape[0]):
+        for q in range(start[j], start[j + 1]):
+            values, indices = get_row(rows, row[q])
+            for c in range(coef.shape[1]):
+                product = dot(values, indices, coef[j, c])
+                out[entry[q], c] = product + intercept[j, c]
+
+
+@jit
+def dense_entry_scores(data, entries, coef, intercept, out):
+    """The same for dense rows, four at a time."""
+    start, entry, row = entries
+    spare = np.empty(coef.shape[1], out.dtype)
+    one = out.dtype.type(1)
+    g = one, one, one, one
+    out[:] = 0.0
+    for j in range(coef.shape[0]):
+        stop = start[j + 1]
+        for q in range(start[j], stop, 4):
+            q1, q2, q3 = (
+                min(q + 1, stop - 1),
+                min(q + 2, stop - 1),
+                min(q + 3, stop - 1),
+            )
+            x = data[row[q]], data[row[q1]], data[row[q2]], data[row[q3]]
+            o = (
+                out[entry[q]],
+                out[entry[q1]] if q1 > q else spare,
+                out[entry[q2]] if q2 > q1 else spare,
+                out[entry[q3]] if q3 > q2 else spare,
+            )
+            add_four_rows(x, coef[j], intercept[j], g, o)
+
+
+@jit
+def slopes_and_pulls(
+    codes, distances, scores, target, loss, kind, bandwidth, slopes, pulls, widths
+):
+    """Derivatives of the batch's mean loss, row by row.
+
+    Parameters
+    ----------
+    distances : array of shape (n_entries,)
+    scores : array of shape (n_entries, n_scores)
+        What ``entry_scores`` wrote.
+    bandwidth : array of shape (1,) or (m,)
+    slopes : array of shape (n, n_scores)
+        Output: derivative by f_c(x_i).
+    pulls : array of shape (n_entries,)
+        Output: e_ij, with dL/dv_j = sum_i e_ij (x_i - v_j).
+    widths : array of shape of bandwidth
+        Output: derivative by the logarithm of the bandwidth.
+
+    Returns
+    -------
+    tuple of float
+        Sums over rows of the loss, the number of active anchors, the perplexity.
+    """
+    labels, positive, weights = target
+    n = labels.size
+    total, active, spread = 0.0, 0.0, 0.0
+    widths[:] = 0.0
+    for i in range(n):
+        start, stop = codes.indptr[i], codes.indptr[i + 1]
+        weight = weights[i] / n
+        slope_f = 0.0
+        for c in range(positive.size):
+            f = 0.0
+            for p in range(start, stop):
+                f += codes.values[p] * scores[p, c]
+            y = 1.0 if labels[i] == positive[c] else -1.0
+            total += weights[i] * loss_value(loss, y * f)
+            slopes[i, c] = weight * y * loss_slope(loss, y * f)
+            slope_f += slopes[i, c] * f
+        squares, sum_h = 0.0, 0.0
+        for p in range(start, stop):
+            g = codes.values[p]
+            active += 1.0 if g > 0.0 else 0.0
+            squares += g * g
+            h = 0.0
+            for c in range(positive.size):
+                h += slopes[i, c] * scores[p, c]
+            sum_h += h
+            pulls[p] = h - slope_f
+        spread += perplexity(codes.values[start:stop])
+        k = stop - start
+        size = 1.0 / np.sqrt(squares)
+        for p in range(start, stop):
+            g, d = codes.values[p], np.float64(distances[p])
+            at = codes.indices[p] if bandwidth.size > 1 else 0
+            if kind == SOFT_ASSIGNMENT:
+                push = g * pulls[p]
+                widths[at] -= push * bandwidth[at] * d * d
+                pulls[p] = 2.0 * bandwidth[at] * push
+            else:
+                by_u = (g * (sum_h - k * slope_f) - pulls[p]) / size
+                widths[at] += by_u * bandwidth[at] * d
+                pulls[p] = -bandwidth[at] * by_u / d if d > 0.0 else 0.0
+    return total, active, spread
+
+
+@jit
+def anchor_gradient(x_rows, phi_rows, codes, entries, j, slopes, pulls, anchors, out):
+    """Gradient of the batch's mean loss by w_j, b_j and v_j, without the penalty.
+
+    ``x_rows`` are what the anchors see, ``phi_rows`` what the local models see: the
+    same rows, or rows without features for constant local models. ``out`` are the
+    three arrays of one anchor.
+    """
+    start, entry, row = entries
+    coef_out, intercept_out, anchor_out = out
+    coef_out[:] = 0.0
+    intercept_out[:] = 0.0
+    anchor_out[:] = 0.0
+    pull_sum = 0.0
+    for q in range(start[j], start[j + 1]):
+        p, i = entry[q], row[q]
+        g = codes.values[p]
+        phi, phi_indices = get_row(phi_rows, i)
+        for c in range(slopes.shape[1]):
+            step = slopes[i, c] * g
+            if step != 0.0:
+                add_scaled(phi, phi_indices, step, coef_out[c])
+                intercept_out[c] += step
+        if pulls[p] != 0.0:
+            x, x_indices = get_row(x_rows, i)
+            add_scaled(x, x_indices, pulls[p], anchor_out)
+            pull_sum += pulls[p]
+    for d in range(anchor_out.size):
+        anchor_out[d] -= pull_sum * anchors[j, d]
+
+
+@jit
+def adam(parameters, gradient, first, second, rate, rates):
+    """One step of Adam (Kingma & Ba 2015) on flat arrays, in place.
+
+    Adam's additive constant is left out, because it has the unit of the gradient; a
+    coordinate whose gradient has always been zero does not move.
+    """
+    for d in range(parameters.size):
+        first[d] += 0.1 * (gradient[d] - first[d])
+        second[d] += 0.001 * (gradient[d] * gradient[d] - second[d])
+        if second[d] > 0.0:
+            direction = first[d] / np.sqrt(second[d] / rates.second_bias)
+            parameters[d] -= rate * direction / rates.first_bias
+
+
+@jit
+def adam_step(
+    x_rows, phi_rows, codes, entries, slopes, pulls, parameters, first, second,
+    alpha, intercept_step, extra, rates,
+):  # fmt: skip
+    """Step every anchor's models and the anchor itself, one anchor at a time.
+
+    The gradient of one anchor stays in the cache between being summed and being
+    used; no gradient of the whole model is ever formed.
+
+    Parameters
+    ----------
+    parameters, first, second : Parameters
+        The model and Adam's two moments, updated.
+    extra : array of the shape of coef, or of shape (0, 0, 0)
+        Added to the gradient of the weights where it is not empty.
+    """
+    m, n_scores, width = parameters.coef.shape
+    dtype = parameters.coef.dtype
+    coef_gradient = np.empty((n_scores, width), dtype)
+    intercept_gradient = np.empty(n_scores, dtype)
+    gradient = (
+        coef_gradient,
+        intercept_gradient,
+        np.empty(parameters.anchors.shape[1], dtype),
+    )
+    for j in range(m):
+        anchor_gradient(
+            x_rows, phi_rows, codes, entries, j, slopes, pulls, parameters.anchors,
+            gradient,
+        )  # fmt: skip
+        for c in range(n_scores):
+            w, gw = parameters.coef[j, c], coef_gradient[c]
+            for d in range(width):
+                gw[d] += alpha * w[d]
+            if extra.size > 0:
+                for d in range(width):
+                    gw[d] += extra[j, c, d]
+            adam(w, gw, first.coef[j, c], second.coef[j, c], rates.coef, rates)
+            intercept_gradient[c] += alpha / intercept_step * parameters.intercept[j, c]
+        adam(
+            parameters.intercept[j], intercept_gradient,
+            first.intercept[j], second.intercept[j], rates.intercept, rates,
+        )  # fmt: skip
+        if rates.anchors > 0.0:
+            adam(
+                parameters.anchors[j], gradient[2],
+                first.anchors[j], second.anchors[j], rates.anchors, rates,
+            )  # fmt: skip
