@@ -34,7 +34,7 @@ def main() -> None:
         "SAPL, 4 anchors": SAPLClassifier(max_iter=60, **setting),
         "SVC": SVC(C=10),
     }
-    u, v = np.meshgrid(np.linspace(-2, 2, 300), np.linspace(-2.6, 2.6, 240))
+    u, v = np.meshgrid(np.linspace(-2.6, 2.6, 300), np.linspace(-2.4, 2.4, 240))
     grid = np.column_stack([u.ravel(), v.ravel()])
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
     for cell, (name, model) in zip(axes, models.items(), strict=True):
@@ -57,7 +57,13 @@ def main() -> None:
             name = f"{name}, {size} support vectors"
         accuracy = model.score(X, y)
         print(f"{name}: training accuracy {100 * accuracy:.1f} %")
-        cell.set(title=f"{name}: {100 * accuracy:.1f} %", xticks=[], yticks=[])
+        cell.set(
+            title=f"{name}: {100 * accuracy:.1f} %",
+            xlim=(-2.6, 2.6),
+            ylim=(-2.4, 2.4),
+            xticks=[],
+            yticks=[],
+        )
     path = Path("demo") / "sine.png"
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=110)
