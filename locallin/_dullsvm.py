@@ -146,11 +146,7 @@ class DULLSVMClassifier(JointClassifier):
     n_neighbors = None
     local_model = "linear"
     _parameter_constraints: dict = {
-        **{
-            name: kinds
-            for name, kinds in JointClassifier._parameter_constraints.items()
-            if name != "local_model"
-        },
+        **JointClassifier._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="neither"), None],
         "diversity": [Interval(Real, 0, None, closed="left")],
     }

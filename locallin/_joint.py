@@ -6,16 +6,14 @@ from numbers import Integral, Real
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
-from locallin._base import HeldOut, LocallyLinearClassifier, score_rows
+from locallin._base import LocallyLinearClassifier, score_rows
 from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
+from locallin._preparation import HeldOut
 from locallin._sklearn import (
     Interval,
     StrOptions,
-    unchanged_on_error,
     validate_parameters,
-    with_callbacks,
 )
 from locallin._solvers import find_step, solve_dual
 from locallin._training import Watch
@@ -41,84 +39,18 @@ class JointClassifier(LocallyLinearClassifier):
     diversity = 0.0
 
     _parameter_constraints: dict = {
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "anchors": [
-            StrOptions({"kmeans", "random", "kmeans-per-class"}),
-            "array-like",
-        ],
+        **LocallyLinearClassifier._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "bandwidth": [StrOptions({"auto", "fixed", "shared"})],
-        "local_model": [StrOptions({"linear", "constant"})],
-        "loss": [StrOptions(set(LOSSES))],
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "intercept_scaling": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"auto"}),
-        ],
         "solver": [StrOptions({"adam", "sgd"})],
         "init": [StrOptions({"zeros", "convex"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left"), None],
         "batch_size": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "t0": [Interval(Real, 2, None, closed="left"), StrOptions({"auto"})],
-        "average": ["boolean"],
-        "shuffle": ["boolean"],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
-
-    @with_callbacks
-    def fit(
-        self,
-        X,
-        y,
-        sample_weight=None,
-        *,
-        X_val=None,
-        y_val=None,
-        sample_weight_val=None,
-    ):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float32 and float64 are used as they are.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the objective and in the start of the anchors. A
-            weight of 0 is the same as leaving the row out.
-        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
-            Rows to watch for early stopping, in place of a fraction of X.
-        y_val : array-like of shape (n_val,), default=None
-            Their classes.
-        sample_weight_val : array-like of shape (n_val,), default=None
-            Their weights in the accuracy.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._fit(
-                X, y, sample_weight, (X_val, y_val, sample_weight_val)
-            )
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
 
     def _fit(self, X, y, sample_weight, validation) -> bool:
         validate_parameters(self)
@@ -151,43 +83,6 @@ class JointClassifier(LocallyLinearClassifier):
         vars(self).update(watch.finish(solution))
         self._record(solution)
         return solution.interrupted
-
-    def _is_stream_method(self) -> bool:
-        if self.solver != "sgd":
-            raise AttributeError(
-                f"partial_fit needs solver='sgd', but solver={self.solver!r}."
-            )
-        return True
-
-    @available_if(_is_stream_method)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Take one pass of SGD over a block of a stream; anchors learn too.
-
-        The first call chooses the first anchors, the bandwidth, the first step and,
-        with ``alpha="auto"``, alpha from its block: make it a large one, or pass
-        ``anchors`` as an array. Needs ``solver="sgd"``; starts from weights of zero.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows.
-        y : array-like of shape (n_samples,)
-            Their classes; a block need not contain all of them.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream. Needed in the first call only.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, taken as they are.
-
-        Returns
-        -------
-        self : object
-            The classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._partial_fit(X, y, classes, sample_weight)
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
 
     def _partial_fit(self, X, y, classes, sample_weight) -> bool:
         validate_parameters(self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from locallin._diversity import diversity_gradient
 from locallin._matrix import as_rows
+from locallin._solvers import Stall
 from locallin.coding import Coding
 from locallin.kernels.joint import (
     Parameters,
@@ -257,7 +258,7 @@ def solve_joint_sgd(
     order = problem.visits.copy()
     importance = np.zeros(len(start.anchors))
     solution = JointSolution(means, problem.coding.bandwidth_, converged=tol is None)
-    best, stalled = np.inf, 0
+    stall = Stall(tol, n_iter_no_change)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
@@ -279,12 +280,9 @@ def solve_joint_sgd(
             if monitor(epoch, objective, *solution.learned):
                 solution.converged = True
                 break
-            if tol is not None:
-                stalled = 0 if objective < best * (1.0 - tol) else stalled + 1
-                best = min(best, objective)
-                if stalled >= n_iter_no_change:
-                    solution.converged = True
-                    break
+            if stall.reached(objective):
+                solution.converged = True
+                break
     except KeyboardInterrupt:
         settle_all(start, means, state, average)
         solution.interrupted = True

@@ -1,25 +1,22 @@
 """Locally linear support vector machine (Ladicky & Torr, ICML 2011)."""
 
 from inspect import signature
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
-from locallin._base import CODINGS, LocallyLinearClassifier
+from locallin._base import LocallyLinearClassifier
+from locallin._preparation import CODINGS
 from locallin._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
-    unchanged_on_error,
     validate_parameters,
-    with_callbacks,
 )
 from locallin._solvers import solve_dual, solve_sgd
 from locallin._training import Watch
 from locallin.coding import Coding
-from locallin.kernels.losses import LOSSES
 
 
 class LLSVMClassifier(LocallyLinearClassifier):
@@ -176,37 +173,14 @@ class LLSVMClassifier(LocallyLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        **LocallyLinearClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "coding": [StrOptions(set(CODINGS)), Coding],
-        "anchors": [
-            StrOptions({"kmeans", "random", "kmeans-per-class"}),
-            "array-like",
-        ],
         "local_model": [StrOptions({"linear", "constant"})],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
-        "loss": [StrOptions(set(LOSSES))],
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "intercept_scaling": [
-            Interval(Real, 0, None, closed="neither"),
-            StrOptions({"auto"}),
-        ],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "solver": [StrOptions({"dual", "sgd"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left"), None],
-        "t0": [Interval(Real, 2, None, closed="left"), StrOptions({"auto"})],
-        "average": ["boolean"],
-        "shuffle": ["boolean"],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "class_weight": [StrOptions({"balanced"}), dict, None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -264,48 +238,6 @@ class LLSVMClassifier(LocallyLinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    @with_callbacks
-    def fit(
-        self,
-        X,
-        y,
-        sample_weight=None,
-        *,
-        X_val=None,
-        y_val=None,
-        sample_weight_val=None,
-    ):
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data. float32 and float64 are used as they are.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows in the objective and in the choice of anchors. A
-            weight of 0 is the same as leaving the row out.
-        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
-            Rows to watch for early stopping, in place of a fraction of X.
-        y_val : array-like of shape (n_val,), default=None
-            Their classes.
-        sample_weight_val : array-like of shape (n_val,), default=None
-            Their weights in the accuracy.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._fit(
-                X, y, sample_weight, (X_val, y_val, sample_weight_val)
-            )
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
-
     def _fit(self, X, y, sample_weight, validation) -> bool:
         validate_parameters(self)
         self._check_choices()
@@ -353,43 +285,6 @@ class LLSVMClassifier(LocallyLinearClassifier):
         vars(self).pop("_iterate", None)
         vars(self).update(watch.finish(solution))
         return solution.interrupted
-
-    def _is_stream_method(self) -> bool:
-        if self.solver != "sgd":
-            raise AttributeError(
-                f"partial_fit needs solver='sgd', but solver={self.solver!r}."
-            )
-        return True
-
-    @available_if(_is_stream_method)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Take one pass of SGD over a block of a stream.
-
-        The first call chooses the anchors, the bandwidth, the first step and, with
-        ``alpha="auto"``, alpha from its block: make it a large one, or pass
-        ``anchors`` as an array. Needs ``solver="sgd"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows.
-        y : array-like of shape (n_samples,)
-            Their classes; a block need not contain all of them.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream. Needed in the first call only.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, taken as they are.
-
-        Returns
-        -------
-        self : object
-            The classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._partial_fit(X, y, classes, sample_weight)
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
 
     def _partial_fit(self, X, y, classes, sample_weight) -> bool:
         validate_parameters(self)

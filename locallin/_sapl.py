@@ -148,6 +148,7 @@ class SAPLClassifier(JointClassifier):
         **JointClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "local_model": [StrOptions({"linear", "constant"})],
         "bandwidth": [StrOptions({"auto", "fixed", "shared", "per-anchor"})],
     }
 

@@ -141,6 +141,26 @@ class Solution:
         return self.coef, self.intercept
 
 
+class Stall:
+    """Tells when an objective has stopped falling; never with a tol of None."""
+
+    def __init__(self, tol: float | None, patience: int):
+        self._tol, self._patience = tol, patience
+        self._best, self._waited = np.inf, 0
+
+    def reached(self, objective: float) -> bool:
+        """Take an epoch's objective; True after ``patience`` epochs without a fall.
+
+        A fall is one by more than ``tol``, relative to the best so far.
+        """
+        if self._tol is None:
+            return False
+        fell = objective < self._best * (1.0 - self._tol)
+        self._waited = 0 if fell else self._waited + 1
+        self._best = min(self._best, objective)
+        return self._waited >= self._patience
+
+
 def solve_sgd(
     problem: Problem,
     start: tuple[np.ndarray, np.ndarray],
@@ -173,7 +193,7 @@ def solve_sgd(
     schedule = Schedule(problem.alpha, t0, problem.intercept_step, average)
     states = [np.array([t, 1.0, 1.0, 0.0]) for _ in problem.ranges]
     history: list[float] = []
-    best, stalled = np.inf, 0
+    stall = Stall(tol, n_iter_no_change)
     solution = Solution(*mean, 0, history, converged=tol is None)
     order = problem.visits.copy()
     try:
@@ -192,12 +212,9 @@ def solve_sgd(
             if monitor(epoch, objective, *mean):
                 solution.converged = True
                 break
-            if tol is not None:
-                stalled = 0 if objective < best * (1.0 - tol) else stalled + 1
-                best = min(best, objective)
-                if stalled >= n_iter_no_change:
-                    solution.converged = True
-                    break
+            if stall.reached(objective):
+                solution.converged = True
+                break
     except KeyboardInterrupt:
         _settle_all(problem, iterate, states, average)
         solution.interrupted = True

@@ -7,7 +7,7 @@ from copy import deepcopy
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from locallin._base import HeldOut
+from locallin._preparation import HeldOut
 from locallin._sklearn import FRAMES_AROUND_FIT, FitTask
 
 
