@@ -195,12 +195,17 @@ def adam(parameters, gradient, first, second, rate, rates):
     Adam's additive constant is left out, because it has the unit of the gradient; a
     coordinate whose gradient has always been zero does not move.
     """
+    kind = parameters.dtype.type
+    zero, tenth, thousandth = kind(0.0), kind(0.1), kind(0.001)
+    step = kind(rate * np.sqrt(rates.second_bias) / rates.first_bias)
     for d in range(parameters.size):
-        first[d] += 0.1 * (gradient[d] - first[d])
-        second[d] += 0.001 * (gradient[d] * gradient[d] - second[d])
-        if second[d] > 0.0:
-            direction = first[d] / np.sqrt(second[d] / rates.second_bias)
-            parameters[d] -= rate * direction / rates.first_bias
+        g = gradient[d]
+        m = first[d] + tenth * (g - first[d])
+        v = second[d] + thousandth * (g * g - second[d])
+        first[d] = m
+        second[d] = v
+        root = np.sqrt(v)
+        parameters[d] -= step * m / root if root > zero else zero
 
 
 @jit
@@ -222,6 +227,8 @@ def adam_step(
     """
     m, n_scores, width = parameters.coef.shape
     dtype = parameters.coef.dtype
+    decay = dtype.type(alpha)
+    intercept_decay = dtype.type(alpha / intercept_step)
     coef_gradient = np.empty((n_scores, width), dtype)
     intercept_gradient = np.empty(n_scores, dtype)
     gradient = (
@@ -237,12 +244,12 @@ def adam_step(
         for c in range(n_scores):
             w, gw = parameters.coef[j, c], coef_gradient[c]
             for d in range(width):
-                gw[d] += alpha * w[d]
+                gw[d] += decay * w[d]
             if extra.size > 0:
                 for d in range(width):
                     gw[d] += extra[j, c, d]
             adam(w, gw, first.coef[j, c], second.coef[j, c], rates.coef, rates)
-            intercept_gradient[c] += alpha / intercept_step * parameters.intercept[j, c]
+            intercept_gradient[c] += intercept_decay * parameters.intercept[j, c]
         adam(
             parameters.intercept[j], intercept_gradient,
             first.intercept[j], second.intercept[j], rates.intercept, rates,
