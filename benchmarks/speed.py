@@ -5,13 +5,39 @@ one process; what counts are the ratios.
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from benchmarks._common import load, median_seconds, save, seconds
-from locallin import LLSVMClassifier
+from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
+
+
+def joint_epochs(X, y, X_test) -> dict:
+    """Seconds per epoch and per predicted row of learned anchors against LL-SVM's."""
+    shared = {"n_anchors": 100, "random_state": 0}
+    makers = {
+        "LL-SVM, sgd": partial(LLSVMClassifier, solver="sgd", tol=None, **shared),
+        "SAPL, adam": partial(SAPLClassifier, **shared),
+        "SAPL, sgd": partial(SAPLClassifier, solver="sgd", **shared),
+        "U-LLSVM, adam": partial(DULLSVMClassifier, diversity=0.0, **shared),
+        "DU-LLSVM, adam": partial(DULLSVMClassifier, diversity=1e-3, **shared),
+    }
+    report, epoch, batch = {}, {}, {}
+    for name, make in makers.items():
+        make(max_iter=1).fit(X[:2000], y[:2000])
+        one, _ = seconds(lambda m=make: m(max_iter=1).fit(X, y))
+        four, model = seconds(lambda m=make: m(max_iter=4).fit(X, y))
+        epoch[name] = (four - one) / 3
+        batch[name] = median_seconds(lambda m=model: m.predict(X_test), 9)
+    for name in list(makers)[1:]:
+        report[f"epoch of {name} / epoch of LL-SVM, sgd"] = (
+            epoch[name] / epoch["LL-SVM, sgd"]
+        )
+        report[f"prediction of {name} / LL-SVM"] = batch[name] / batch["LL-SVM, sgd"]
+    return report
 
 
 def run(data, results) -> None:
@@ -85,6 +111,9 @@ def run(data, results) -> None:
         "batch prediction / bare BLAS": ll[batch] / floor,
         "one row / LinearSVC": ll[single] / linear[single],
     }
+    report["joint learning"] = joint_epochs(X, y, X_test)
+    for name, value in report["joint learning"].items():
+        print(f"{name}: {value:.4g}")
     for name, value in report["ratios of LL-SVM, inverse distance"].items():
         print(f"{name}: {value:.4g}")
     save(results, "speed", report)

@@ -44,5 +44,27 @@ def speed() -> str:
     return "\n".join(lines)
 
 
+def joint() -> str:
+    methods = ["LL-SVM", "SAPL", "U-LLSVM", "DU-LLSVM", "LCC+SVM", "SAPL_lcc"]
+    lines = [
+        "| | " + " | ".join(methods) + " | printed |",
+        "|---|" + "---|" * (len(methods) + 1),
+    ]
+    for data, results in read("joint").items():
+        cells = []
+        for method in methods:
+            entry = results.get(method)
+            if entry is None:
+                cells.append("")
+                continue
+            cell = f"{entry['mean']:.2f} +- {entry['deviation']:.2f}"
+            if "mean_on_unseen_rows" in entry:
+                cell += f" ({entry['mean_on_unseen_rows']:.2f})"
+            cells.append(cell)
+        printed = ", ".join(f"{m} {v:.2f}" for m, v in results["printed"].items())
+        lines.append(f"| {data.upper()} | " + " | ".join(cells) + f" | {printed} |")
+    return "\n".join(lines)
+
+
 if __name__ == "__main__":
-    print(accuracy(), speed(), sep="\n\n")
+    print(accuracy(), speed(), joint(), sep="\n\n")

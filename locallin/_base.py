@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locallin._matrix import BLOCK
+from locallin._matrix import BLOCK, as_rows
 from locallin._parallel import in_threads, row_blocks
 from locallin._preparation import HeldOut, Preparation
 from locallin._sklearn import (
@@ -196,7 +196,7 @@ class LocallyLinearClassifier(
                 suspicious = not np.isfinite(part.sum())
             if suspicious:
                 assert_all_finite(part, input_name="X")
-            where, what = self._spaces(part)
+            where, what = map(as_rows, self._spaces(part))
             return function(self.coding_._encode(where), what)
 
         blocks = row_blocks(X.shape[0], BLOCK)

@@ -4,11 +4,11 @@ from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 
 from locallin._base import LocallyLinearClassifier, score_rows
 from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
+from locallin._matrix import as_rows
 from locallin._preparation import HeldOut
 from locallin._sklearn import (
     Interval,
@@ -19,6 +19,7 @@ from locallin._solvers import find_step, solve_dual
 from locallin._training import Watch
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
+from locallin.kernels.rows import squared_row_norms
 
 # What served best on held-out rows of several data sets.
 _ANCHOR_RATES = {"adam": 0.1, "sgd": 0.005}
@@ -61,9 +62,9 @@ class JointClassifier(LocallyLinearClassifier):
         weights = self._row_weights(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
         validation = self._validation_rows(X, encoded, weights, validation, rng)
-        features = self._fit_maps(X, encoded, weights, rng, refit)
-        problem = self._joint_problem(X, features, encoded, weights)
-        start, t0 = self._start(problem, X, features, encoded, weights, refit, rng)
+        spaces = self._fit_maps(X, encoded, weights, rng, refit)
+        problem = self._joint_problem(*spaces, encoded, weights)
+        start, t0 = self._start(problem, spaces, encoded, weights, refit, rng)
         watch = Watch(self, validation and self._held_out(*validation), X, y)
         if self.solver == "adam":
             solution = solve_adam(
@@ -94,8 +95,8 @@ class JointClassifier(LocallyLinearClassifier):
         encoded = self._encode_classes(y, known)
         weights = self._row_weights(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
-        features = self._fit_maps(X, encoded, weights, rng, begun)
-        problem = self._joint_problem(X, features, encoded, weights, stream=True)
+        spaces = self._fit_maps(X, encoded, weights, rng, begun)
+        problem = self._joint_problem(*spaces, encoded, weights, stream=True)
         means = None
         if begun:
             means = Parameters(*map(np.copy, self._parameters()))
@@ -105,7 +106,7 @@ class JointClassifier(LocallyLinearClassifier):
         else:
             start, clock = problem.zeros(), (0.0, None)
         if clock[1] is None:
-            convex = self._convex_problem(X, features, encoded, weights, stream=True)
+            convex = self._convex_problem(*spaces, encoded, weights, stream=True)
             clock = clock[0], self._first_clock(convex, start, rng)
         solution = self._run_sgd(
             problem, start, clock, rng, max_iter=1, tol=None,
@@ -159,10 +160,9 @@ class JointClassifier(LocallyLinearClassifier):
         coding.anchors_ = coding.anchors_.copy()
         if self.bandwidth == "per-anchor" and np.ndim(coding.bandwidth_) == 0:
             coding.bandwidth_ = np.full(len(coding.anchors_), coding.bandwidth_)
-        self._set_units(X, weights)
         return JointProblem(
             X=X,
-            features=X if self.local_model == "linear" else features,
+            features=features,
             target=target,
             visits=visits,
             coding=coding,
@@ -172,15 +172,15 @@ class JointClassifier(LocallyLinearClassifier):
             diversity=float(self.diversity),
         )
 
-    def _set_units(self, X, weights) -> None:
-        """Root mean square deviation of a feature: the unit of the anchors' steps."""
-        seen = X if weights.all() else X[weights > 0]
-        mean = np.asarray(seen.mean(axis=0), float).ravel()
-        squares = seen.multiply(seen) if sparse.issparse(seen) else np.square(seen)
-        spread = np.asarray(squares.mean(axis=0), float).ravel() - mean**2
-        self._unit = float(np.sqrt(max(spread.mean(), 0.0))) or 1.0
+    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
+        if not keep:
+            # Root mean square distance from the mean: the unit of anchors' steps.
+            square = np.average(squared_row_norms(as_rows(X)), weights=weights)
+            mean = np.asarray(X.T @ weights, float) / weights.sum(dtype=float)
+            self._spread = float(np.sqrt(max(square - mean @ mean, 0.0))) or 1.0
+        return super()._fit_maps(X, encoded, weights, rng, keep)
 
-    def _start(self, problem, X, features, encoded, weights, refit, rng):
+    def _start(self, problem, spaces, encoded, weights, refit, rng):
         """Where learning begins, and t0 where SGD needs it."""
         if refit:
             start = Parameters(
@@ -190,7 +190,7 @@ class JointClassifier(LocallyLinearClassifier):
             start = problem.zeros()
         if self.solver == "adam" and (refit or self.init == "zeros"):
             return start, None
-        convex = self._convex_problem(X, features, encoded, weights)
+        convex = self._convex_problem(*spaces, encoded, weights)
         if not refit and self.init == "convex":
             solution = solve_dual(convex, max_iter=100, tol=0.05, rng=rng)
             start = Parameters(*solution.learned, problem.coding.anchors_)
@@ -215,25 +215,22 @@ class JointClassifier(LocallyLinearClassifier):
         return self.anchor_rate
 
     def _rates(self) -> dict[str, float]:
-        norm = self.intercept_scaling_ if self.intercept_scaling == "auto" else None
-        if norm is None:
-            norm = self._unit * np.sqrt(self.n_features_in_)
+        deviation = self._spread / np.sqrt(self.n_features_in_)
         return {
-            "coef": self.learning_rate / norm,
+            "coef": self.learning_rate / self._row_norm,
             "intercept": self.learning_rate,
-            "anchors": self._anchor_rate() * self._unit,
+            "anchors": self._anchor_rate() * deviation,
             "bandwidth": 0.0 if self.bandwidth == "fixed" else 0.03,
         }
 
     def _run_sgd(self, problem, start, clock, rng, **more):
         # Gradients by an anchor are inverse lengths: a rate is a squared length.
-        reach = self._unit * np.sqrt(self.n_features_in_)
         return solve_joint_sgd(
             problem,
             start,
             clock=clock,
-            anchor_rate=self._anchor_rate() * reach**2,
-            anchor_reach=0.05 * reach,
+            anchor_rate=self._anchor_rate() * self._spread**2,
+            anchor_reach=0.05 * self._spread,
             average=self.average,
             shuffle=self.shuffle,
             rng=rng,

@@ -247,8 +247,8 @@ class LLSVMClassifier(LocallyLinearClassifier):
         weights = self._row_weights(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
         validation = self._validation_rows(X, encoded, weights, validation, rng)
-        features = self._fit_maps(X, encoded, weights, rng, refit)
-        problem = self._convex_problem(X, features, encoded, weights)
+        spaces = self._fit_maps(X, encoded, weights, rng, refit)
+        problem = self._convex_problem(*spaces, encoded, weights)
         watch = Watch(self, validation and self._held_out(*validation), X, y)
         if self.solver == "sgd":
             start = problem.zeros()
@@ -274,7 +274,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
             solution = solve_dual(
                 problem,
                 max_iter=self.max_iter,
-                tol=self.tol or 0.0,
+                tol=self.tol,
                 rng=rng,
                 dual=dual,
                 monitor=watch,
@@ -296,8 +296,8 @@ class LLSVMClassifier(LocallyLinearClassifier):
         encoded = self._encode_classes(y, known)
         weights = self._row_weights(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
-        features = self._fit_maps(X, encoded, weights, rng, begun)
-        problem = self._convex_problem(X, features, encoded, weights, stream=True)
+        spaces = self._fit_maps(X, encoded, weights, rng, begun)
+        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
         mean = None
         start = problem.zeros()
         if begun:

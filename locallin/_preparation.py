@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_array, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from locallin._matrix import as_rows
@@ -109,22 +109,37 @@ class Preparation:
     def _fit_maps(self, X, encoded, weights, rng, keep: bool):
         """Fit the feature map and the coding, unless they are to be kept.
 
-        Returns the features that local models see.
+        Returns what anchors see and what local models see.
         """
         if not keep:
             self.feature_map_ = None
             if self.feature_map is not None:
                 self.feature_map_ = clone(self.feature_map).fit(X, encoded)
-        features = self._local_features(X)
+        where, what = self._spaces(X)
         if not keep:
-            self._choose_scales(features, weights)
+            self._choose_scales(what, weights)
             n_seen = int(np.count_nonzero(weights))
             coding = self._new_coding(n_seen, rng)
-            where = features if self.coding_space == "mapped" else X
             uniform = n_seen == len(weights) and weights.min() == weights.max()
             coding.fit(where, encoded, None if uniform else weights)
             self.coding_ = coding
-        return features
+        return where, what
+
+    def _spaces(self, X):
+        """What anchors see (x or phi(x)), and what local models see (phi(x))."""
+        mapped = X
+        if self.feature_map_ is not None:
+            mapped = check_array(
+                self.feature_map_.transform(X),
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                input_name="feature_map's output",
+            )
+        where = mapped if self.coding_space == "mapped" else X
+        if self.local_model == "constant":
+            return where, np.empty((X.shape[0], 0), X.dtype)
+        return where, mapped
 
     def _new_coding(self, n_rows: int, rng):
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -175,7 +190,8 @@ class Preparation:
                     f"{features.dtype}: scale the features, e.g. with StandardScaler."
                 )
         scaling, alpha = self.intercept_scaling, self.alpha
-        self.intercept_scaling_ = np.sqrt(square) if scaling == "auto" else scaling
+        self._row_norm = np.sqrt(square)
+        self.intercept_scaling_ = self._row_norm if scaling == "auto" else scaling
         if alpha == "auto":
             # Strong where rows are few, weaker with n and with the number of
             # classes, as held-out rows ask for.
@@ -212,7 +228,7 @@ class Preparation:
         return X[chosen], encoded[chosen], held_weights
 
     def _held_out(self, X, labels, weights) -> HeldOut:
-        where, what = self._spaces(X)
+        where, what = map(as_rows, self._spaces(X))
         codes = self.coding_._encode(where, self.n_jobs)
         return HeldOut(where, what, codes, labels, weights)
 
@@ -235,19 +251,18 @@ class Preparation:
             weights = weights / weights[visits].mean(dtype=float)
         return Target(encoded, positive, weights.astype(float)), visits
 
-    def _convex_problem(self, X, features, encoded, weights, *, stream=False):
+    def _convex_problem(self, where, what, encoded, weights, *, stream=False):
         """The problem in W and b, with the codes of the fitted coding."""
-        where = features if self.coding_space == "mapped" else X
         target, visits = self._target(encoded, weights, stream=stream)
         two_classes = len(self.classes_) == 2
         crammer_singer = self.multi_class == "crammer_singer"
         return Problem(
-            rows=as_rows(features),
+            rows=as_rows(what),
             codes=self.coding_._encode(as_rows(where), self.n_jobs),
             target=target,
             visits=visits,
             n_anchors=len(self.coding_.anchors_),
-            n_features=features.shape[1],
+            n_features=what.shape[1],
             # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
             # binary machine on f = f_1 - f_0 with half the penalty.
             alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
@@ -258,17 +273,3 @@ class Preparation:
             else ONE_VS_REST,
             n_jobs=self.n_jobs,
         )
-
-    def _local_features(self, X):
-        """phi(x): what the local models see."""
-        if self.local_model == "constant":
-            return np.empty((X.shape[0], 0), X.dtype)
-        if self.feature_map_ is None:
-            return X
-        return self.feature_map_.transform(X)
-
-    def _spaces(self, X) -> tuple[Rows, Rows]:
-        """Rows for the coding and rows for the local models."""
-        features = self._local_features(X)
-        mapped = self.feature_map_ is not None and self.coding_space == "mapped"
-        return as_rows(features if mapped else X), as_rows(features)

@@ -282,12 +282,14 @@ def solve_dual(
     problem: Problem,
     *,
     max_iter: int,
-    tol: float,
+    tol: float | None,
     rng: np.random.RandomState,
     dual: np.ndarray | None = None,
     monitor: Monitor = lambda *_: False,
 ) -> Solution:
     """Dual coordinate descent until the duality gap is ``tol`` of the objective.
+
+    A ``tol`` of None makes all ``max_iter`` passes.
 
     The gap terms met during an epoch estimate the gap for free; when the estimate
     is small enough the exact gap is computed, and it alone ends the work on a score.
@@ -312,7 +314,8 @@ def solve_dual(
     rest = np.zeros((n, 2) if crammer_singer else (n, n_scores, 2), np.uint8)
     busy = np.ones(n_scores, bool)
     history: list[float] = []
-    solution = Solution(coef, intercept, 0, history, converged=False, dual=dual)
+    solution = Solution(coef, intercept, 0, history, converged=tol is None, dual=dual)
+    tol = 0.0 if tol is None else tol
 
     def descend(chunk, gaps):
         model = coef, intercept, dual, rest

@@ -356,6 +356,26 @@ def test_feature_maps(digits, feature_map, space):
     assert model.score(X_test, y_test) > 0.96
 
 
+def test_a_map_for_the_coding_of_constant_models(digits):
+    X, y, X_test, y_test = digits
+    model = LLSVMClassifier(
+        60,
+        local_model="constant",
+        feature_map=Nystroem(n_components=50, random_state=0),
+        coding_space="mapped",
+        random_state=0,
+    ).fit(X, y)
+    assert model.anchors_.shape == (60, 50)
+    assert model.coef_.shape == (60, 10, 0)
+    assert model.score(X_test, y_test) > 0.85
+
+
+def test_all_passes_without_a_tolerance(digits):
+    X, y, _, _ = digits
+    model = LLSVMClassifier(20, tol=None, max_iter=7, random_state=0).fit(X, y)
+    assert model.n_iter_ == 7
+
+
 @pytest.mark.parametrize("strategy", ["kmeans", "random", "kmeans-per-class", "given"])
 def test_anchor_strategies(digits, strategy):
     X, y, X_test, y_test = digits
