@@ -50,6 +50,12 @@ def seconds(function) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
+def earlier(folder: Path, name: str) -> dict:
+    """Results of an earlier run, for a run that goes on where it stopped."""
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text())["results"] if path.exists() else {}
+
+
 def save(folder: Path, name: str, results: dict) -> None:
     """Write results with the versions and the class of machine that made them."""
     packages = ["numpy", "scipy", "scikit-learn", "numba", "scikit-learn-intelex"]
