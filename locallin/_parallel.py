@@ -23,8 +23,8 @@ def in_threads(
     of the call. After an exception, or Ctrl-C, tasks that have begun are waited for
     and the others are dropped.
     """
-    workers = min(effective_n_jobs(n_jobs), len(tasks))
-    if workers <= 1:
+    workers = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
+    if workers == 1:
         return [function(*task) for task in tasks]
     results: list = [None] * len(tasks)
     waiting = deque(enumerate(tasks))

@@ -185,7 +185,7 @@ def _tile_1(x, w, b, g, out, c):
     out[3][c] += g[3] * (s30 + b[c])
 
 
-@jit
+@jit(inline=True)
 def add_four_rows(x, w, b, g, out):
     """out[r] += g[r] (w x[r] + b) for four dense rows, in tiles of scores."""
     n_scores = w.shape[0]
