@@ -210,6 +210,7 @@ def solve_adam(
                 break
     except KeyboardInterrupt:
         solution.interrupted = True
+        solution.bandwidth = coding.bandwidth_  # of the step that was reached
     return solution
 
 
