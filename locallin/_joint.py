@@ -6,10 +6,9 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_random_state
 
-from locallin._base import LocallyLinearClassifier, score_rows
+from locallin._anchored import AnchoredClassifier, CodedRows, score_rows
 from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
 from locallin._matrix import as_rows
-from locallin._preparation import HeldOut
 from locallin._sklearn import (
     Interval,
     StrOptions,
@@ -25,7 +24,7 @@ from locallin.kernels.rows import squared_row_norms
 _ANCHOR_RATES = {"adam": 0.1, "sgd": 0.005}
 
 
-class JointClassifier(LocallyLinearClassifier):
+class JointClassifier(AnchoredClassifier):
     """Local models, anchors and bandwidth learned together.
 
     A subclass names its coding and has a constructor with the parameters below.
@@ -40,7 +39,7 @@ class JointClassifier(LocallyLinearClassifier):
     diversity = 0.0
 
     _parameter_constraints: dict = {
-        **LocallyLinearClassifier._parameter_constraints,
+        **AnchoredClassifier._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "bandwidth": [StrOptions({"auto", "fixed", "shared"})],
         "solver": [StrOptions({"adam", "sgd"})],
@@ -238,9 +237,9 @@ class JointClassifier(LocallyLinearClassifier):
             **{"tol": None if self.early_stopping else self.tol, **more},
         )
 
-    def _held_out_scores(self, held: HeldOut, coef, intercept, anchors, bandwidth):
+    def _held_out_scores(self, rows: CodedRows, coef, intercept, anchors, bandwidth):
         coding = self._coding_at(anchors, bandwidth)
-        return score_rows(held.rows, coding._encode(held.where), coef, intercept)
+        return score_rows(rows.what, coding._encode(rows.where), coef, intercept)
 
     def _coding_at(self, anchors, bandwidth):
         coding = copy(self.coding_)

@@ -6,8 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils import check_random_state
 
-from locallin._base import LocallyLinearClassifier
-from locallin._preparation import CODINGS
+from locallin._anchored import CODINGS, AnchoredClassifier
 from locallin._sklearn import (
     HasMethods,
     Interval,
@@ -19,7 +18,7 @@ from locallin._training import Watch
 from locallin.coding import Coding
 
 
-class LLSVMClassifier(LocallyLinearClassifier):
+class LLSVMClassifier(AnchoredClassifier):
     """Locally linear support vector machine (LL-SVM).
 
     Anchor points cover the data; each has a linear model per score. A row is scored
@@ -173,7 +172,7 @@ class LLSVMClassifier(LocallyLinearClassifier):
     """
 
     _parameter_constraints: dict = {
-        **LocallyLinearClassifier._parameter_constraints,
+        **AnchoredClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "coding": [StrOptions(set(CODINGS)), Coding],
         "local_model": [StrOptions({"linear", "constant"})],

@@ -1,39 +1,24 @@
 """From what the user passes to a problem that a solver takes."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array, compute_class_weight
+from sklearn.utils import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from locallin._matrix import as_rows
 from locallin._sklearn import check_sample_weight
-from locallin._solvers import Problem
-from locallin.coding import (
-    AdaptiveCoding,
-    InverseDistanceCoding,
-    SoftAssignmentCoding,
-)
-from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST, Target
-from locallin.kernels.losses import LOSSES
-from locallin.kernels.rows import Codes, Rows, squared_row_norms
-
-CODINGS = {
-    "inverse-distance": InverseDistanceCoding,
-    "soft": SoftAssignmentCoding,
-    "adaptive": AdaptiveCoding,
-}
+from locallin.kernels.linear import Target
+from locallin.kernels.rows import squared_row_norms
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Rows that early stopping watches: for the coding, for the local models."""
+    """Rows that early stopping watches, in the form their classifier scores."""
 
-    where: Rows
-    rows: Rows
-    codes: Codes
+    rows: Any
     labels: np.ndarray
     weights: np.ndarray
 
@@ -41,8 +26,7 @@ class HeldOut:
 class Preparation:
     """The half of a classifier that works before its solver does.
 
-    Classes, weights, held-out rows, feature map, coding, and the scales that the data
-    decides.
+    Classes, weights, held-out rows, and the scales that the data decides.
     """
 
     def _encode_classes(self, y, known) -> np.ndarray:
@@ -106,73 +90,6 @@ class Preparation:
             raise ValueError(f"classes={classes} must name at least two classes.")
         return classes
 
-    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
-        """Fit the feature map and the coding, unless they are to be kept.
-
-        Returns what anchors see and what local models see.
-        """
-        if not keep:
-            self.feature_map_ = None
-            if self.feature_map is not None:
-                self.feature_map_ = clone(self.feature_map).fit(X, encoded)
-        where, what = self._spaces(X)
-        if not keep:
-            self._choose_scales(what, weights)
-            n_seen = int(np.count_nonzero(weights))
-            coding = self._new_coding(n_seen, rng)
-            uniform = n_seen == len(weights) and weights.min() == weights.max()
-            coding.fit(where, encoded, None if uniform else weights)
-            self.coding_ = coding
-        return where, what
-
-    def _spaces(self, X):
-        """What anchors see (x or phi(x)), and what local models see (phi(x))."""
-        mapped = X
-        if self.feature_map_ is not None:
-            mapped = check_array(
-                self.feature_map_.transform(X),
-                accept_sparse="csr",
-                dtype=[np.float64, np.float32],
-                order="C",
-                input_name="feature_map's output",
-            )
-        where = mapped if self.coding_space == "mapped" else X
-        if self.local_model == "constant":
-            return where, np.empty((X.shape[0], 0), X.dtype)
-        return where, mapped
-
-    def _new_coding(self, n_rows: int, rng):
-        seed = rng.randint(np.iinfo(np.int32).max)
-        if not isinstance(self.coding, str):
-            coding = clone(self.coding)
-            if coding.random_state is None:
-                coding.set_params(random_state=seed)
-            return coding
-        n_anchors = self.n_anchors
-        if not isinstance(self.anchors, str):
-            given = len(self.anchors)
-            if n_anchors not in ("auto", given):
-                raise ValueError(
-                    f"n_anchors={n_anchors}, but {given} anchors are given: leave "
-                    "n_anchors='auto'."
-                )
-            n_anchors = given
-        elif n_anchors == "auto":
-            n_anchors = int(np.clip(n_rows // 25, len(self.classes_), 100))
-        coding = CODINGS[self.coding](
-            n_anchors, anchors=self.anchors, random_state=seed
-        )
-        k = self.n_neighbors
-        if self.coding == "adaptive":
-            if k is not None:
-                raise ValueError(
-                    f"n_neighbors={k}, but coding='adaptive' chooses the number of "
-                    "neighbors for each row: leave n_neighbors=None."
-                )
-            return coding
-        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
-        return coding
-
     def _choose_scales(self, features, weights) -> None:
         """Set ``intercept_scaling_`` and ``alpha_``, in the units of the features."""
         n_rows = np.count_nonzero(weights)
@@ -193,11 +110,14 @@ class Preparation:
         self._row_norm = np.sqrt(square)
         self.intercept_scaling_ = self._row_norm if scaling == "auto" else scaling
         if alpha == "auto":
-            # Strong where rows are few, weaker with n and with the number of
-            # classes, as held-out rows ask for.
-            rivals = len(self.classes_) - 1
-            alpha = square * np.clip(300 / (n_rows * rivals), 0.02, 1.0) / n_rows
+            alpha = square * self._default_alpha(n_rows) / n_rows
         self.alpha_ = alpha
+
+    def _default_alpha(self, n_rows: int) -> float:
+        """Alpha for rows of unit norm, times their number."""
+        # Strong where rows are few, weaker with n and with the number of classes,
+        # as held-out rows ask for.
+        return np.clip(300 / (n_rows * (len(self.classes_) - 1)), 0.02, 1.0)
 
     def _validation_rows(self, X, encoded, weights, given, rng):
         """Rows for early stopping: (X, labels, weights), or None.
@@ -227,11 +147,6 @@ class Preparation:
         weights[chosen] = 0.0
         return X[chosen], encoded[chosen], held_weights
 
-    def _held_out(self, X, labels, weights) -> HeldOut:
-        where, what = map(as_rows, self._spaces(X))
-        codes = self.coding_._encode(where, self.n_jobs)
-        return HeldOut(where, what, codes, labels, weights)
-
     def _target(self, encoded, weights, *, stream=False) -> tuple[Target, np.ndarray]:
         """What to learn, and the rows that count; their weights get a mean of one.
 
@@ -250,26 +165,3 @@ class Preparation:
                 )
             weights = weights / weights[visits].mean(dtype=float)
         return Target(encoded, positive, weights.astype(float)), visits
-
-    def _convex_problem(self, where, what, encoded, weights, *, stream=False):
-        """The problem in W and b, with the codes of the fitted coding."""
-        target, visits = self._target(encoded, weights, stream=stream)
-        two_classes = len(self.classes_) == 2
-        crammer_singer = self.multi_class == "crammer_singer"
-        return Problem(
-            rows=as_rows(what),
-            codes=self.coding_._encode(as_rows(where), self.n_jobs),
-            target=target,
-            visits=visits,
-            n_anchors=len(self.coding_.anchors_),
-            n_features=what.shape[1],
-            # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
-            # binary machine on f = f_1 - f_0 with half the penalty.
-            alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
-            intercept_scaling=float(self.intercept_scaling_),
-            loss=LOSSES[self.loss],
-            strategy=CRAMMER_SINGER
-            if crammer_singer and not two_classes
-            else ONE_VS_REST,
-            n_jobs=self.n_jobs,
-        )

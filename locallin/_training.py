@@ -45,7 +45,7 @@ class Watch:
 
     def _measure(self, epoch, learned) -> bool:
         held = self._held_out
-        scores = self._estimator._held_out_scores(held, *learned)
+        scores = self._estimator._held_out_scores(held.rows, *learned)
         right = self._estimator._winners(scores) == held.labels
         accuracy = float(np.average(right, weights=held.weights))
         if not self._accuracy or accuracy > max(self._accuracy):
