@@ -12,6 +12,7 @@ _HOME = {
     "LLSVMClassifier": "locallin._llsvm",
     "SAPLClassifier": "locallin._sapl",
     "DULLSVMClassifier": "locallin._dullsvm",
+    "ML3Classifier": "locallin._ml3",
     "AdaptiveCoding": "locallin.coding",
     "InverseDistanceCoding": "locallin.coding",
     "SoftAssignmentCoding": "locallin.coding",

@@ -2,7 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cache
+from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -13,45 +15,90 @@ from threadpoolctl import ThreadpoolController
 _thread_pools = cache(ThreadpoolController)
 
 
+def single_threaded_blas():
+    """Keep the BLAS to one thread, as a context."""
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+class _Job:
+    """Tasks that several threads take from one end."""
+
+    def __init__(self, function: Callable[..., Any], tasks: Sequence[tuple]):
+        self._function = function
+        self._waiting = deque(enumerate(tasks))
+        self.results: list = [None] * len(tasks)
+        self.errors: list[BaseException] = []
+
+    def work(self) -> None:
+        """Take tasks until none is left; after an error drop the others."""
+        try:
+            while self._waiting:
+                try:
+                    i, task = self._waiting.popleft()
+                except IndexError:  # another worker was faster
+                    return
+                self.results[i] = self._function(*task)
+        except BaseException as error:
+            self._waiting.clear()
+            self.errors.append(error)
+
+
+class Crew:
+    """Threads for many short calls: they start once, and the caller is one of them.
+
+    With more than one worker the BLAS keeps to one thread in each, as long as the
+    crew exists. After an exception, or Ctrl-C, tasks that have begun are waited for
+    and the others are dropped.
+    """
+
+    def __init__(self, n_jobs: int | None, n_tasks: int):
+        workers = min(effective_n_jobs(n_jobs), n_tasks) if n_tasks > 1 else 1
+        self._jobs: SimpleQueue = SimpleQueue()
+        self._done: SimpleQueue = SimpleQueue()
+        self._helpers = [Thread(target=self._help) for _ in range(workers - 1)]
+
+    def __enter__(self):
+        self._blas = single_threaded_blas() if self._helpers else nullcontext()
+        self._blas.__enter__()
+        for helper in self._helpers:
+            helper.start()
+        return self
+
+    def __exit__(self, *error):
+        for _ in self._helpers:
+            self._jobs.put(None)
+        for helper in self._helpers:
+            helper.join()
+        self._blas.__exit__(*error)
+
+    def _help(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            job.work()
+            self._done.put(None)
+
+    def run(self, function: Callable[..., Any], tasks: Sequence[tuple]) -> list:
+        """Call ``function(*task)`` for each task; results in the tasks' order."""
+        if not self._helpers:
+            return [function(*task) for task in tasks]
+        job = _Job(function, tasks)
+        for _ in self._helpers:
+            self._jobs.put(job)
+        job.work()
+        for _ in self._helpers:
+            self._done.get()
+        if job.errors:
+            raise job.errors[0]
+        return job.results
+
+
 def in_threads(
     function: Callable[..., Any], tasks: Sequence[tuple], n_jobs: int | None
 ) -> list:
-    """Call ``function(*task)`` for each task; results in the order of the tasks.
-
-    The calling thread takes its share, so that two workers cost one new thread.
-    With more than one worker the BLAS keeps to one thread in each for the duration
-    of the call. After an exception, or Ctrl-C, tasks that have begun are waited for
-    and the others are dropped.
-    """
-    workers = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
-    if workers == 1:
-        return [function(*task) for task in tasks]
-    results: list = [None] * len(tasks)
-    waiting = deque(enumerate(tasks))
-    errors: list[BaseException] = []
-
-    def work():
-        try:
-            while waiting:
-                try:
-                    i, task = waiting.popleft()
-                except IndexError:  # another worker was faster
-                    return
-                results[i] = function(*task)
-        except BaseException as error:
-            waiting.clear()
-            errors.append(error)
-
-    helpers = [Thread(target=work) for _ in range(workers - 1)]
-    with _thread_pools().limit(limits=1, user_api="blas"):
-        for helper in helpers:
-            helper.start()
-        work()
-        for helper in helpers:
-            helper.join()
-    if errors:
-        raise errors[0]
-    return results
+    """Call ``function(*task)`` for each task; results in the order of the tasks."""
+    if len(tasks) == 1:
+        return [function(*tasks[0])]
+    with Crew(n_jobs, len(tasks)) as crew:
+        return crew.run(function, tasks)
 
 
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:

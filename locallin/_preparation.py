@@ -29,6 +29,8 @@ class Preparation:
     Classes, weights, held-out rows, and the scales that the data decides.
     """
 
+    _default_intercept_scaling = 1.0  # in units of the rows' norm
+
     def _encode_classes(self, y, known) -> np.ndarray:
         """Set ``classes_`` and return y as indices into it.
 
@@ -108,7 +110,9 @@ class Preparation:
                 )
         scaling, alpha = self.intercept_scaling, self.alpha
         self._row_norm = np.sqrt(square)
-        self.intercept_scaling_ = self._row_norm if scaling == "auto" else scaling
+        if scaling == "auto":
+            scaling = self._default_intercept_scaling * self._row_norm
+        self.intercept_scaling_ = scaling
         if alpha == "auto":
             alpha = square * self._default_alpha(n_rows) / n_rows
         self.alpha_ = alpha

@@ -138,3 +138,53 @@ def sgd(
         share = (1 + decay) / (t + 2 + decay)
         mean = (1 - share) * mean + share * W
     return W, mean
+
+
+def latent_score(z, p):
+    """Eq. 14-16 of the ML3 paper: the best weights of the values z, and their score."""
+    z = np.maximum(z, 0)
+    if p == 1:
+        beta = np.zeros_like(z)
+        if z.max() > 0:
+            beta[z.argmax()] = 1
+        return beta, z.max()
+    q = p / (p - 1)
+    score = (z**q).sum() ** (1 / q)
+    return (z / score) ** (q - 1) if score > 0 else np.zeros_like(z), score
+
+
+def latent_objective(X, y, weights, W, p, alpha):
+    """Eq. 9 of the ML3 paper as a mean; X ends with the constant, W is (c, m, D)."""
+    total = 0.0
+    for x, own, weight in zip(X, y, weights, strict=True):
+        scores = np.array([latent_score(models @ x, p)[1] for models in W])
+        rival = np.delete(scores, own).max()
+        total += weight * max(0, 1 + rival - scores[own])
+    return alpha / 2 * (W**2).sum() + total / weights.sum()
+
+
+def latent_epoch(X, y, weights, W, p, alpha, s0, own, fixed=None):
+    """Algorithm 2 of the ML3 paper, one row after another; W is updated in place.
+
+    ``own`` are the frozen latent weights of each row's class, ``fixed`` those of all
+    classes in the first epoch. Returns the mean of the models.
+    """
+    mean = np.zeros_like(W)
+    for s, (x, c) in enumerate(zip(X, y, strict=True), start=1):
+        values = W @ x
+        if fixed is None:
+            betas, scores = zip(*(latent_score(z, p) for z in values), strict=True)
+        else:
+            betas, scores = fixed[s - 1], (fixed[s - 1] * values).sum(axis=1)
+        scores = np.array(scores)
+        scores[c] = -np.inf
+        rival = scores.argmax()
+        loss = 1 + scores[rival] - own[s - 1] @ values[c]
+        eta = 1 / (alpha * (s + s0))
+        W *= 1 - eta * alpha
+        if loss > 0:
+            W[c] += eta * weights[s - 1] * np.outer(own[s - 1], x)
+            W[rival] -= eta * weights[s - 1] * np.outer(betas[rival], x)
+        W *= min(1, np.sqrt(2 / alpha) / max(np.linalg.norm(W), 1e-300))
+        mean += (W - mean) / s
+    return mean

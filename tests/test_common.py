@@ -3,7 +3,12 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
+from locallin import (
+    DULLSVMClassifier,
+    LLSVMClassifier,
+    ML3Classifier,
+    SAPLClassifier,
+)
 from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
@@ -25,6 +30,8 @@ ESTIMATORS = [
     SAPLClassifier(bandwidth="per-anchor"),
     DULLSVMClassifier(),
     DULLSVMClassifier(solver="sgd"),
+    ML3Classifier(),
+    ML3Classifier(p=1, init="random", shrinking=False),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
     AdaptiveCoding(n_anchors=8),

@@ -1,0 +1,413 @@
+"""Multiclass latent locally linear SVM (Fornoni, Caputo & Orabona, ACML 2013)."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from locallin._base import LocallyLinearClassifier
+from locallin._latent_solver import (
+    LatentProblem,
+    Models,
+    clustered_weights,
+    solve_cccp,
+)
+from locallin._preparation import HeldOut
+from locallin._sklearn import (
+    Interval,
+    StrOptions,
+    unchanged_on_error,
+    validate_parameters,
+)
+from locallin._training import Watch
+from locallin.kernels.latent import (
+    class_scores,
+    dual_exponent,
+    latent_weights_of_rows,
+)
+
+
+class ML3Classifier(LocallyLinearClassifier):
+    """Multiclass latent locally linear support vector machine (ML3).
+
+    Each class has m linear models, and a row's weights over them are those that
+    raise the score of the class most (eq. 7 of [1]_)::
+
+        s_c(x) = max { sum_j beta_j (w_cj . x + b_cj) : beta >= 0, |beta|_p <= 1 }
+               = |(W_c x + b_c)+|_q,    q = p / (p - 1)
+
+    There are no anchors and no neighbours: a prediction is one matrix product and a
+    norm, and a model may serve regions that are far apart. For ``p=1`` the best model
+    speaks alone; the larger p, the more the positive ones count alike.
+
+    ``fit`` minimises the loss of Crammer & Singer on these scores::
+
+        alpha/2 (|W|^2 + |b|^2 / B^2)
+            + 1/S sum_i s_i max(0, 1 + max_{c != y_i} s_c(x_i) - s_{y_i}(x_i))
+
+    where s_i are the rows' weights and S their sum. The own class's score makes it
+    non-convex; the concave-convex procedure freezes the latent weights of the own
+    class in each iteration and takes an epoch of SGD. One model per class is the
+    linear machine of Crammer & Singer, with scores cut off at zero.
+
+    The data should be scaled: standardise the features, or, for images and
+    histograms, give every row the same norm.
+
+    Parameters
+    ----------
+    n_models : int or "auto", default="auto"
+        Number of linear models of each class (m). "auto" is one for every 60 rows
+        per class, at least 10 and at most 100.
+    p : float, default=1.5
+        Norm that bounds the latent weights, at least 1.
+    init : {"kmeans", "random"}, default="kmeans"
+        Latent weights of the first epoch, in which they stay fixed. "random" draws
+        them for each row and class, as the paper does; "kmeans" mixes the same
+        weights half and half with a full weight on the nearest cluster of each class.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        0.15 mean |x|^2 / n.
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is half the root mean square norm of the rows.
+    max_iter : int, default=60
+        Number of iterations of the concave-convex procedure, an epoch of SGD each;
+        one epoch more makes the start.
+    average : bool, default=True
+        Whether the last iteration returns the mean of its models. With
+        ``early_stopping`` every iteration does.
+    shuffle : bool, default=True
+        Whether the rows are visited in a new random order in every epoch.
+    shrinking : bool, default=True
+        Whether rows with room to spare are left out for one iteration, then for two,
+        four and eight. About halves the time; False is the paper's algorithm.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best models.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=5
+        Iterations without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the models and the step size of the last call,
+        with its alpha and B.
+    n_jobs : int or None, default=None
+        Threads. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of latent weights, clusters, order of visits and held-out rows.
+    verbose : int, default=0
+        1 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    coef_ : ndarray of shape (n_classes, n_models, n_features)
+        Weights of the models; two classes have two sets of models.
+    intercept_ : ndarray of shape (n_classes, n_models)
+        Intercepts of the models.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of iterations made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per iteration, from the losses met on the way. Rows that are left
+        out count as having none.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per iteration, with ``early_stopping``.
+    t_ : int
+        Clock of the steps: rows seen, each as often as there were iterations.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    SGD works on blocks of rows: their scores come from one matrix product, and the
+    inner products of the rows say how each step moves the scores of the rows after
+    it. The steps are those of the paper's Algorithm 2, one row at a time, to rounding.
+
+    A row for which all models of all classes are negative has scores of zero.
+
+    Ctrl-C during ``fit`` stops after the current block, stores the models reached so
+    far, and raises KeyboardInterrupt: the estimator is usable.
+
+    References
+    ----------
+    .. [1] Fornoni, Caputo and Orabona, Multiclass Latent Locally Linear Support
+       Vector Machines, ACML 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import ML3Classifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = ML3Classifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    >>> clf.coef_.shape
+    (2, 10, 2)
+    """
+
+    _default_intercept_scaling = 0.5
+    _parameter_constraints: dict = {
+        **LocallyLinearClassifier._parameter_constraints,
+        "n_models": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "p": [Interval(Real, 1, np.inf, closed="left")],
+        "init": [StrOptions({"kmeans", "random"})],
+        "shrinking": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_models: int | str = "auto",
+        *,
+        p: float = 1.5,
+        init: str = "kmeans",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        max_iter: int = 60,
+        average: bool = True,
+        shuffle: bool = True,
+        shrinking: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_models = n_models
+        self.p = p
+        self.init = init
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.average = average
+        self.shuffle = shuffle
+        self.shrinking = shrinking
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, X, y, sample_weight, validation) -> bool:
+        validate_parameters(self)
+        refit = self.warm_start and hasattr(self, "coef_")
+        X, y = self._validate(X, y, reset=not refit)
+        encoded = self._encode_classes(y, self.classes_ if refit else None)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        validation = self._validation_rows(X, encoded, weights, validation, rng)
+        if not refit:
+            self.t_ = 0
+            self._choose_scales(X, weights)
+        problem = self._problem(X, encoded, weights, refit, rng)
+        n_rows = len(problem.visits)
+        watch = Watch(self, validation and HeldOut(*validation), X, y)
+        solution = solve_cccp(
+            problem,
+            self._models().copy() if refit else problem.zeros(),
+            latent=None if refit else self._first_weights(problem, rng),
+            offset=2.0 * (self.t_ + n_rows),
+            max_iter=self.max_iter,
+            average_from=self._average_from(),
+            shuffle=self.shuffle,
+            shrinking=self.shrinking,
+            rng=rng,
+            monitor=watch,
+        )
+        vars(self).pop("_iterate", None)
+        vars(self).update(watch.finish(solution))
+        self.t_ += n_rows * solution.n_iter
+        self._met = np.ones(len(self.classes_), bool)
+        return solution.interrupted
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Take one iteration on a block of a stream.
+
+        The latent weights of each row's own class are frozen at the models that the
+        call begins with, and the steps go on getting shorter from call to call. The
+        first call makes a start as ``fit`` does, and chooses alpha and the intercepts'
+        scale: make its block a large one. A class that is met later starts from random
+        latent weights. With ``average`` the result is the mean over the last call.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,)
+            Their classes; a block need not contain all of them.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream. Needed in the first call only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, taken as they are.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        with unchanged_on_error(self):
+            interrupted = self._partial_fit(X, y, classes, sample_weight)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _partial_fit(self, X, y, classes, sample_weight) -> bool:
+        validate_parameters(self)
+        self._check_stream()
+        begun = hasattr(self, "coef_")
+        known = self._stream_classes(classes, self.classes_ if begun else None)
+        X, y = self._validate(X, y, reset=not begun)
+        encoded = self._encode_classes(y, known)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        if not begun:
+            self.t_ = 0
+            self._choose_scales(X, weights)
+        problem = self._problem(X, encoded, weights, begun, rng, stream=True)
+        models = getattr(self, "_iterate", None)
+        if models is None:
+            models = self._models() if begun else problem.zeros()
+        self.t_ += len(problem.visits)
+        solution = solve_cccp(
+            problem,
+            Models(*models).copy(),
+            latent=None if begun else self._first_weights(problem, rng),
+            offset=2.0 * self.t_,
+            max_iter=1,
+            average_from=self._average_from(),
+            shuffle=self.shuffle,
+            shrinking=self.shrinking,
+            rng=rng,
+        )
+        self._iterate = tuple(solution.iterate)
+        met = np.isin(np.arange(len(known)), encoded[problem.visits])
+        self._met = met | self._met if begun else met
+        vars(self).update(self._learned_attributes(*solution.learned))
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self.objective_history_ = np.append(
+            getattr(self, "objective_history_", []), solution.objective_history
+        )
+        return solution.interrupted
+
+    def _problem(self, X, encoded, weights, refit, rng, *, stream=False):
+        target, visits = self._target(encoded, weights, stream=stream)
+        n_models = self.n_models
+        if refit:
+            n_models = self.coef_.shape[1]
+        elif n_models == "auto":
+            n_models = int(np.clip(len(visits) // (60 * len(self.classes_)), 10, 100))
+        return LatentProblem(
+            X=X,
+            labels=encoded,
+            weights=target.weights,
+            visits=visits,
+            n_classes=len(self.classes_),
+            n_models=n_models,
+            p=float(self.p),
+            alpha=float(self.alpha_),
+            intercept_scaling=float(self.intercept_scaling_),
+            seed=rng.randint(np.iinfo(np.int32).max),
+            fresh=~self._met if refit else np.zeros(len(self.classes_), bool),
+            n_jobs=self.n_jobs,
+        )
+
+    def _default_alpha(self, n_rows: int) -> float:
+        return 0.15
+
+    def _first_weights(self, problem, rng):
+        if self.init == "kmeans":
+            return clustered_weights(problem, rng)
+        return problem.random_weights
+
+    def _average_from(self) -> int:
+        """The first iteration whose result is a mean."""
+        if not self.average:
+            return self.max_iter + 1
+        return 1 if self.early_stopping else self.max_iter
+
+    def _models(self) -> Models:
+        n_features = self.coef_.shape[2]
+        return Models(self.coef_.reshape(-1, n_features), self.intercept_.ravel())
+
+    def _scores_at(self, X, models: Models) -> np.ndarray:
+        values = models.values(X)
+        scores = np.empty((len(values), len(self.classes_)), values.dtype)
+        class_scores(values, dual_exponent(self.p), scores)
+        return self._one_score_for_two(scores)
+
+    @staticmethod
+    def _one_score_for_two(by_class) -> np.ndarray:
+        """Second class less first, where there are two."""
+        if by_class.shape[1] > 2:
+            return by_class
+        return by_class[:, 1:] - by_class[:, :1]
+
+    def _held_out_scores(self, X, coef, intercept) -> np.ndarray:
+        flat = Models(coef.reshape(-1, coef.shape[2]), intercept.ravel())
+        return self._in_blocks(X, lambda part: self._scores_at(part, flat))
+
+    def _scores(self, X) -> np.ndarray:
+        models = self._models()
+        return self._in_blocks(X, lambda part: self._scores_at(part, models))
+
+    def _mixed(self, X, attribute: str) -> np.ndarray:
+        """Combine a fitted table with the latent weights of each row and class."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, finite=False)
+        models, table = self._models(), getattr(self, attribute)
+        n_classes, n_models = self.intercept_.shape
+
+        def block(part):
+            beta = models.values(part).reshape(-1, n_models)
+            latent_weights_of_rows(beta, dual_exponent(self.p), beta)
+            beta = beta.reshape(-1, n_classes, n_models)
+            mixed = np.stack([beta[:, c] @ table[c] for c in range(n_classes)], axis=1)
+            return self._one_score_for_two(mixed)
+
+        return self._in_blocks(X, block)
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights sum_j beta_cj(x) w_cj of each row (eq. 14-15).
+
+        With the row's latent weights held fixed they explain its score exactly:
+        ``decision_function(X) == (local_coef(X) * X[:, None]).sum(-1) +
+        local_intercept(X)`` to rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; for two classes those of the second less those of the first.
+        """
+        return self._mixed(X, "coef_")
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts sum_j beta_cj(x) b_cj of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; for two classes that of the second less that of the first.
+        """
+        return self._mixed(X, "intercept_")
