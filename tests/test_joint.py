@@ -14,7 +14,7 @@ from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
 from locallin._diversity import diversity, diversity_gradient
 from locallin._joint_solvers import JointProblem, differentiate
 from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
-from locallin.kernels.joint import Parameters, anchor_gradient
+from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
 
@@ -387,6 +387,31 @@ def test_warm_start_pickle_and_interruption(digits, Classifier, solver, monkeypa
         stopped.fit(X, y)
     assert stopped.n_iter_ == 3
     assert stopped.score(X_test, y_test) > 0.8
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_adam_takes_bounded_steps_for_gradients_of_any_size(dtype):
+    """The square of a gradient may be subnormal, or nothing at all."""
+    limits = np.finfo(dtype)
+    gradient = np.geomspace(float(limits.tiny), 1e3, 500).astype(dtype)
+    parameters, first, second = np.zeros((3, 500), dtype)
+    for step in range(1, 4):
+        biases = 1 - 0.9**step, 1 - 0.999**step
+        adam(parameters, gradient, first, second, 0.1, Rates(0.1, 0.1, 0.1, *biases))
+        assert (np.abs(parameters) <= 0.11 * step).all()
+    assert_allclose(parameters[-200:], -0.3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("Classifier", BOTH)
+def test_rows_far_from_all_others(digits, Classifier):
+    """Their codes on the other anchors are as small as numbers get."""
+    X, y, _, _ = digits
+    X = X.astype(np.float32)
+    X[:5] += np.geomspace(2, 20, 5, dtype=np.float32)[:, None]
+    model = Classifier(20, max_iter=3, random_state=0).fit(X, y)
+    assert np.isfinite(model.objective_history_).all()
+    assert np.isfinite(model.decision_function(X)).all()
+    assert model.score(X, y) > 0.9
 
 
 def test_sgd_warns_when_it_has_not_converged(digits):

@@ -193,10 +193,12 @@ def adam(parameters, gradient, first, second, rate, rates):
     """One step of Adam (Kingma & Ba 2015) on flat arrays, in place.
 
     Adam's additive constant is left out, because it has the unit of the gradient; a
-    coordinate whose gradient has always been zero does not move.
+    coordinate does not move while its second moment is zero or subnormal, of which
+    the fast square root makes zero.
     """
     kind = parameters.dtype.type
     zero, tenth, thousandth = kind(0.0), kind(0.1), kind(0.001)
+    least = np.finfo(parameters.dtype).tiny
     step = kind(rate * np.sqrt(rates.second_bias) / rates.first_bias)
     for d in range(parameters.size):
         g = gradient[d]
@@ -204,8 +206,7 @@ def adam(parameters, gradient, first, second, rate, rates):
         v = second[d] + thousandth * (g * g - second[d])
         first[d] = m
         second[d] = v
-        root = np.sqrt(v)
-        parameters[d] -= step * m / root if root > zero else zero
+        parameters[d] -= step * m / np.sqrt(v) if v > least else zero
 
 
 @jit
