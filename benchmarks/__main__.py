@@ -7,6 +7,7 @@ from pathlib import Path
 BENCHMARKS = {
     "accuracy": "test error of LL-SVM on MNIST, USPS and LETTER",
     "joint": "test error of SAPL and DU-LLSVM on the data of their papers",
+    "ml3": "test error of ML3 on the data of its paper, ranks on ten small sets",
     "speed": "fit and prediction time beside LinearSVC, an RBF SVC and bare BLAS",
     "scaling": "fit time against rows (covtype), peak memory, import time",
 }

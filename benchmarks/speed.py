@@ -11,8 +11,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from benchmarks import _twin
 from benchmarks._common import load, median_seconds, save, seconds
-from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
+from locallin import (
+    DULLSVMClassifier,
+    LLSVMClassifier,
+    ML3Classifier,
+    SAPLClassifier,
+)
 
 
 def joint_epochs(X, y, X_test) -> dict:
@@ -38,6 +44,63 @@ def joint_epochs(X, y, X_test) -> dict:
         )
         report[f"prediction of {name} / LL-SVM"] = batch[name] / batch["LL-SVM, sgd"]
     return report
+
+
+def latent(X, y, X_test, y_test, rbf_batch) -> dict:
+    """ML3 of 90 models and 30 iterations beside its form that takes single rows."""
+    constant, alpha = 0.5, 3e-6
+    setting = {"alpha": alpha, "intercept_scaling": constant, "random_state": 0}
+    make = partial(ML3Classifier, 90, max_iter=30, n_jobs=2, **setting)
+    labels = y.astype(np.intp)
+    _twin.fit(X[:500], labels[:500], 90, alpha, constant=constant, max_iter=2)
+    make().fit(X[:2000], y[:2000]).predict(X_test)
+    twin_seconds, twin = seconds(
+        lambda: _twin.fit(X, labels, 90, alpha, constant=constant)
+    )
+    report = {"single rows, seconds": twin_seconds}
+    report["single rows, objective"] = objective(
+        twin[:, :-1].reshape(10, 90, -1), constant * twin[:, -1].reshape(10, 90),
+        X, labels, alpha, constant,
+    )  # fmt: skip
+    forms = {
+        "blocks": {"shrinking": False, "init": "random"},
+        "blocks, shrinking": {"init": "random"},
+        "blocks, shrinking, k-means start": {},
+    }
+    for name, more in forms.items():
+        spent, model = seconds(lambda m=more: make(**m).fit(X, y))
+        report[f"{name}, seconds"] = spent
+        report[f"{name} / single rows"] = spent / twin_seconds
+        report[f"{name}, objective"] = objective(
+            model.coef_, model.intercept_, X, labels, alpha, constant
+        )
+    weights = model.coef_.reshape(900, -1)
+    floor = median_seconds(lambda: X_test @ weights.T, 15)
+    batch = median_seconds(lambda: model.predict(X_test), 15)
+    single = median_seconds(
+        lambda: [model.predict(X_test[i : i + 1]) for i in range(100)], 9
+    )
+    return report | {
+        "batch_microseconds_per_row": 1e6 * batch / len(X_test),
+        "one_row_microseconds": 1e6 * single / 100,
+        "batch prediction / bare matrix product": batch / floor,
+        "RBF SVC / batch prediction": rbf_batch / (1e6 * batch / len(X_test)),
+        "test_error": round(100 * (1 - model.score(X_test, y_test)), 3),
+    }
+
+
+def objective(coef, intercept, X, labels, alpha, constant) -> float:
+    """The objective of ML3 with p = 1.5 on all rows."""
+    total = 0.0
+    for start in range(0, len(X), 5000):
+        values = np.einsum("nd,cmd->ncm", X[start : start + 5000], coef, optimize=True)
+        scores = np.cbrt((np.maximum(values + intercept, 0) ** 3).sum(axis=2))
+        own = np.arange(len(scores)), labels[start : start + 5000]
+        true, scores[own] = scores[own], -np.inf
+        total += np.maximum(0, 1 + scores.max(axis=1) - true).sum()
+    squares = (coef.astype(float) ** 2).sum()
+    squares += (intercept.astype(float) ** 2).sum() / constant**2
+    return float(total / len(X) + alpha / 2 * squares)
 
 
 def run(data, results) -> None:
@@ -111,6 +174,9 @@ def run(data, results) -> None:
         "batch prediction / bare BLAS": ll[batch] / floor,
         "one row / LinearSVC": ll[single] / linear[single],
     }
+    report["ML3"] = latent(X, y, X_test, y_test, rbf[batch])
+    for name, value in report["ML3"].items():
+        print(f"ML3, {name}: {value:.4g}", flush=True)
     report["joint learning"] = joint_epochs(X, y, X_test)
     for name, value in report["joint learning"].items():
         print(f"{name}: {value:.4g}")

@@ -362,21 +362,44 @@ class ML3Classifier(LocallyLinearClassifier):
         models = self._models()
         return self._in_blocks(X, lambda part: self._scores_at(part, models))
 
-    def _mixed(self, X, attribute: str) -> np.ndarray:
-        """Combine a fitted table with the latent weights of each row and class."""
+    def latent_weights(self, X) -> np.ndarray:
+        """Weights beta of the models at each row (eq. 14-15).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes, n_models)
+            Weights that raise the score of each class most; zero where all models of
+            the class are negative.
+        """
+        return self._with_latent_weights(X, lambda beta: beta)
+
+    def _with_latent_weights(self, X, function) -> np.ndarray:
+        """Apply ``function`` to the latent weights of blocks of rows."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, finite=False)
-        models, table = self._models(), getattr(self, attribute)
-        n_classes, n_models = self.intercept_.shape
+        models = self._models()
 
         def block(part):
-            beta = models.values(part).reshape(-1, n_models)
+            beta = models.values(part).reshape(-1, self.intercept_.shape[1])
             latent_weights_of_rows(beta, dual_exponent(self.p), beta)
-            beta = beta.reshape(-1, n_classes, n_models)
-            mixed = np.stack([beta[:, c] @ table[c] for c in range(n_classes)], axis=1)
-            return self._one_score_for_two(mixed)
+            return function(beta.reshape(-1, *self.intercept_.shape))
 
         return self._in_blocks(X, block)
+
+    def _mixed(self, X, attribute: str) -> np.ndarray:
+        """Combine a fitted table with the rows' latent weights, class by class."""
+
+        def mix(beta):
+            table = getattr(self, attribute)
+            by_class = [beta[:, c] @ entries for c, entries in enumerate(table)]
+            return self._one_score_for_two(np.stack(by_class, axis=1))
+
+        return self._with_latent_weights(X, mix)
 
     def local_coef(self, X) -> np.ndarray:
         """Effective weights sum_j beta_cj(x) w_cj of each row (eq. 14-15).

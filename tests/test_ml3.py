@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -353,6 +354,10 @@ def test_scores_are_those_of_the_formula(digits):
         for c in range(10):
             values = model.coef_[c] @ X_test[i] + model.intercept_[c]
             assert_allclose(scores[i, c], reference.latent_score(values, 1.5)[1])
+    beta = model.latent_weights(X_test)
+    values = np.einsum("cmd,nd->ncm", model.coef_, X_test) + model.intercept_
+    assert beta.shape == (len(X_test), 10, 5)
+    assert_allclose((beta * values).sum(axis=2), scores, atol=1e-10)
     two = ML3Classifier(5, max_iter=2, random_state=0).fit(X[y < 2], y[y < 2])
     values = np.einsum("cmd,nd->ncm", two.coef_, X_test) + two.intercept_
     out = np.empty((len(X_test), 2))
@@ -561,6 +566,12 @@ def test_degenerate_data_works(case, kind, init, p):
     assert np.isfinite(model.decision_function(kind(X))).all()
     assert np.isfinite(model.local_coef(kind(X))).all()
     assert np.isfinite(model.objective_history_).all()
+
+
+def test_prediction_needs_a_fit(moons):
+    for method in ("predict", "local_coef", "local_intercept", "latent_weights"):
+        with pytest.raises(NotFittedError):
+            getattr(ML3Classifier(), method)(moons[0])
 
 
 def test_read_only_and_fortran_arrays(digits):
