@@ -70,5 +70,46 @@ def joint(methods=JOINT) -> str:
     return "\n".join(lines)
 
 
+def ml3() -> str:
+    lines = ["| | models | ML3 | printed |", "|---|---|---|---|"]
+    for data, entry in read("ml3")["table 1"].items():
+        lines.append(
+            f"| {data.upper()} | {entry['n_models']} "
+            f"| {entry['mean']:.2f} +- {entry['deviation']:.2f} "
+            f"| {entry['printed']:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+def ml3_small() -> str:
+    results = read("ml3")
+    ranks = results["table 2, all"]["average rank"]
+    lines = [
+        "| | " + " | ".join(ranks) + " | ML3, printed |",
+        "|---|" + "---|" * (len(ranks) + 1),
+    ]
+    for data, entry in results["table 2"].items():
+        cells = [
+            f"{entry['mean'][m]:.2f} +- {entry['deviation'][m]:.2f}" for m in ranks
+        ]
+        lines.append(
+            f"| {data.split('_')[0].upper()} | {' | '.join(cells)} "
+            f"| {entry['printed']:.2f} |"
+        )
+    cells = [f"{rank:.2f}" for rank in ranks.values()]
+    lines.append(f"| average rank | {' | '.join(cells)} | |")
+    return "\n".join(lines)
+
+
+TABLES = {
+    "accuracy": accuracy,
+    "speed": speed,
+    "joint, short": lambda: joint(JOINT[:4]),
+    "joint": joint,
+    "ml3": ml3,
+    "ml3, small sets": ml3_small,
+}
+
 if __name__ == "__main__":
-    print(accuracy(), speed(), joint(JOINT[:4]), joint(), sep="\n\n")
+    for name, table in TABLES.items():
+        print(f"{name}\n\n{table()}\n")

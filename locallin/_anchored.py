@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from locallin._base import LocallyLinearClassifier
 from locallin._matrix import as_rows
 from locallin._preparation import HeldOut
-from locallin._sklearn import Interval, StrOptions, unchanged_on_error
+from locallin._sklearn import Interval, StrOptions
 from locallin._solvers import Problem
 from locallin.coding import (
     AdaptiveCoding,
@@ -82,36 +82,6 @@ class AnchoredClassifier(LocallyLinearClassifier):
                 f"partial_fit needs solver='sgd', but solver={self.solver!r}."
             )
         return True
-
-    @available_if(_is_stream_method)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Take one pass of SGD over a block of a stream, from weights of zero.
-
-        The first call chooses the anchors, the bandwidth, the first step and, with
-        ``alpha="auto"``, alpha from its block: make it a large one, or pass
-        ``anchors`` as an array. Needs ``solver="sgd"``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows.
-        y : array-like of shape (n_samples,)
-            Their classes; a block need not contain all of them.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream. Needed in the first call only.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, taken as they are.
-
-        Returns
-        -------
-        self : object
-            The classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._partial_fit(X, y, classes, sample_weight)
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
 
     def _fit_maps(self, X, encoded, weights, rng, keep: bool):
         """Fit the feature map and the coding, unless they are to be kept.

@@ -1,10 +1,12 @@
 """The skeleton that every classifier of the library shares."""
 
 from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin._matrix import BLOCK
@@ -15,8 +17,21 @@ from locallin._sklearn import (
     Interval,
     StrOptions,
     unchanged_on_error,
+    validate_parameters,
     with_callbacks,
 )
+
+
+class Given(NamedTuple):
+    """What ``fit`` or ``partial_fit`` was given, checked."""
+
+    X: Any
+    y: np.ndarray
+    encoded: np.ndarray
+    weights: np.ndarray
+    rng: np.random.RandomState
+    keep: bool  # whether to go on from what is fitted
+    held_out: tuple | None
 
 
 class LocallyLinearClassifier(
@@ -24,8 +39,8 @@ class LocallyLinearClassifier(
 ):
     """Validation, labels, weights and prediction.
 
-    A subclass's ``_fit`` learns, sets ``classes_`` and ``coef_``, and returns whether
-    it was interrupted; its ``_scores`` are the scores of validated rows, and its
+    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
+    they were interrupted; its ``_scores`` are the scores of validated rows, and its
     ``_held_out_scores`` those of held-out rows at the parameters a solver has
     reached.
     """
@@ -89,12 +104,73 @@ class LocallyLinearClassifier(
             The fitted classifier.
         """
         with unchanged_on_error(self):
-            interrupted = self._fit(
-                X, y, sample_weight, (X_val, y_val, sample_weight_val)
-            )
+            validation = X_val, y_val, sample_weight_val
+            interrupted = self._fit(self._take(X, y, sample_weight, validation))
         if interrupted:
             raise KeyboardInterrupt
         return self
+
+    def _is_stream_method(self) -> bool:
+        return True
+
+    @available_if(lambda self: self._is_stream_method())
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from a block of a stream, in one pass.
+
+        What the first call chooses from its block stays: alpha and the scale of the
+        intercepts where they are "auto", and anchors, bandwidth and first step where
+        the method has them. Make it a large one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,)
+            Their classes; a block need not contain all of them.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream. Needed in the first call only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, taken as they are.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        with unchanged_on_error(self):
+            given = self._take_block(X, y, classes, sample_weight)
+            interrupted = self._partial_fit(given)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _take(self, X, y, sample_weight, validation) -> Given:
+        """Check what ``fit`` was given."""
+        validate_parameters(self)
+        self._check_choices()
+        keep = self.warm_start and hasattr(self, "coef_")
+        X, y = self._validate(X, y, reset=not keep)
+        encoded = self._encode_classes(y, self.classes_ if keep else None)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        held_out = self._validation_rows(X, encoded, weights, validation, rng)
+        return Given(X, y, encoded, weights, rng, keep, held_out)
+
+    def _take_block(self, X, y, classes, sample_weight) -> Given:
+        """Check what ``partial_fit`` was given."""
+        validate_parameters(self)
+        self._check_choices()
+        self._check_stream()
+        keep = hasattr(self, "coef_")
+        known = self._stream_classes(classes, self.classes_ if keep else None)
+        X, y = self._validate(X, y, reset=not keep)
+        encoded = self._encode_classes(y, known)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        return Given(X, y, encoded, weights, rng, keep, None)
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
 
     def _validate(self, X, y="no_validation", *, reset, finite=True):
         """Check X as scikit-learn does; NaN and infinity later where not finite."""

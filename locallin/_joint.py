@@ -4,15 +4,14 @@ from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from locallin._anchored import AnchoredClassifier, CodedRows, score_rows
+from locallin._base import Given
 from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
 from locallin._matrix import as_rows
 from locallin._sklearn import (
     Interval,
     StrOptions,
-    validate_parameters,
 )
 from locallin._solvers import find_step, solve_dual
 from locallin._training import Watch
@@ -52,19 +51,12 @@ class JointClassifier(AnchoredClassifier):
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    def _fit(self, X, y, sample_weight, validation) -> bool:
-        validate_parameters(self)
-        self._check_choices()
-        refit = self.warm_start and hasattr(self, "coef_")
-        X, y = self._validate(X, y, reset=not refit)
-        encoded = self._encode_classes(y, self.classes_ if refit else None)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
-        validation = self._validation_rows(X, encoded, weights, validation, rng)
+    def _fit(self, given: Given) -> bool:
+        X, y, encoded, weights, rng, refit, held_out = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._joint_problem(*spaces, encoded, weights)
         start, t0 = self._start(problem, spaces, encoded, weights, refit, rng)
-        watch = Watch(self, validation and self._held_out(*validation), X, y)
+        watch = Watch(self, held_out and self._held_out(*held_out), X, y)
         if self.solver == "adam":
             solution = solve_adam(
                 problem,
@@ -84,16 +76,8 @@ class JointClassifier(AnchoredClassifier):
         self._record(solution)
         return solution.interrupted
 
-    def _partial_fit(self, X, y, classes, sample_weight) -> bool:
-        validate_parameters(self)
-        self._check_choices()
-        self._check_stream()
-        begun = hasattr(self, "coef_")
-        known = self._stream_classes(classes, self.classes_ if begun else None)
-        X, y = self._validate(X, y, reset=not begun)
-        encoded = self._encode_classes(y, known)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
+    def _partial_fit(self, given: Given) -> bool:
+        X, _, encoded, weights, rng, begun, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun)
         problem = self._joint_problem(*spaces, encoded, weights, stream=True)
         means = None

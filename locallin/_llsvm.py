@@ -4,14 +4,13 @@ from inspect import signature
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from locallin._anchored import CODINGS, AnchoredClassifier
+from locallin._base import Given
 from locallin._sklearn import (
     HasMethods,
     Interval,
     StrOptions,
-    validate_parameters,
 )
 from locallin._solvers import solve_dual, solve_sgd
 from locallin._training import Watch
@@ -237,18 +236,11 @@ class LLSVMClassifier(AnchoredClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X, y, sample_weight, validation) -> bool:
-        validate_parameters(self)
-        self._check_choices()
-        refit = self.warm_start and hasattr(self, "coef_")
-        X, y = self._validate(X, y, reset=not refit)
-        encoded = self._encode_classes(y, self.classes_ if refit else None)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
-        validation = self._validation_rows(X, encoded, weights, validation, rng)
+    def _fit(self, given: Given) -> bool:
+        X, y, encoded, weights, rng, refit, held_out = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._convex_problem(*spaces, encoded, weights)
-        watch = Watch(self, validation and self._held_out(*validation), X, y)
+        watch = Watch(self, held_out and self._held_out(*held_out), X, y)
         if self.solver == "sgd":
             start = problem.zeros()
             if refit:
@@ -285,16 +277,8 @@ class LLSVMClassifier(AnchoredClassifier):
         vars(self).update(watch.finish(solution))
         return solution.interrupted
 
-    def _partial_fit(self, X, y, classes, sample_weight) -> bool:
-        validate_parameters(self)
-        self._check_choices()
-        self._check_stream()
-        begun = hasattr(self, "coef_")
-        known = self._stream_classes(classes, self.classes_ if begun else None)
-        X, y = self._validate(X, y, reset=not begun)
-        encoded = self._encode_classes(y, known)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
+    def _partial_fit(self, given: Given) -> bool:
+        X, _, encoded, weights, rng, begun, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun)
         problem = self._convex_problem(*spaces, encoded, weights, stream=True)
         mean = None

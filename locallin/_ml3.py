@@ -3,10 +3,9 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from locallin._base import LocallyLinearClassifier
+from locallin._base import Given, LocallyLinearClassifier
 from locallin._latent_solver import (
     LatentProblem,
     Models,
@@ -17,8 +16,6 @@ from locallin._preparation import HeldOut
 from locallin._sklearn import (
     Interval,
     StrOptions,
-    unchanged_on_error,
-    validate_parameters,
 )
 from locallin._training import Watch
 from locallin.kernels.latent import (
@@ -130,6 +127,12 @@ class ML3Classifier(LocallyLinearClassifier):
     inner products of the rows say how each step moves the scores of the rows after
     it. The steps are those of the paper's Algorithm 2, one row at a time, to rounding.
 
+    ``partial_fit`` takes one iteration on its block: latent weights are frozen at the
+    models that the call begins with, steps go on getting shorter from call to call,
+    and with ``average`` the result is the mean over the last call. The first call
+    makes a start as ``fit`` does; a class that is met later starts from random latent
+    weights.
+
     A row for which all models of all classes are negative has scores of zero.
 
     Ctrl-C during ``fit`` stops after the current block, stores the models reached so
@@ -200,20 +203,14 @@ class ML3Classifier(LocallyLinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, X, y, sample_weight, validation) -> bool:
-        validate_parameters(self)
-        refit = self.warm_start and hasattr(self, "coef_")
-        X, y = self._validate(X, y, reset=not refit)
-        encoded = self._encode_classes(y, self.classes_ if refit else None)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
-        validation = self._validation_rows(X, encoded, weights, validation, rng)
+    def _fit(self, given: Given) -> bool:
+        X, y, encoded, weights, rng, refit, held_out = given
         if not refit:
             self.t_ = 0
             self._choose_scales(X, weights)
         problem = self._problem(X, encoded, weights, refit, rng)
         n_rows = len(problem.visits)
-        watch = Watch(self, validation and HeldOut(*validation), X, y)
+        watch = Watch(self, held_out and HeldOut(*held_out), X, y)
         solution = solve_cccp(
             problem,
             self._models().copy() if refit else problem.zeros(),
@@ -232,46 +229,8 @@ class ML3Classifier(LocallyLinearClassifier):
         self._met = np.ones(len(self.classes_), bool)
         return solution.interrupted
 
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
-        """Take one iteration on a block of a stream.
-
-        The latent weights of each row's own class are frozen at the models that the
-        call begins with, and the steps go on getting shorter from call to call. The
-        first call makes a start as ``fit`` does, and chooses alpha and the intercepts'
-        scale: make its block a large one. A class that is met later starts from random
-        latent weights. With ``average`` the result is the mean over the last call.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            A block of rows.
-        y : array-like of shape (n_samples,)
-            Their classes; a block need not contain all of them.
-        classes : array-like of shape (n_classes,), default=None
-            All classes of the stream. Needed in the first call only.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, taken as they are.
-
-        Returns
-        -------
-        self : object
-            The classifier.
-        """
-        with unchanged_on_error(self):
-            interrupted = self._partial_fit(X, y, classes, sample_weight)
-        if interrupted:
-            raise KeyboardInterrupt
-        return self
-
-    def _partial_fit(self, X, y, classes, sample_weight) -> bool:
-        validate_parameters(self)
-        self._check_stream()
-        begun = hasattr(self, "coef_")
-        known = self._stream_classes(classes, self.classes_ if begun else None)
-        X, y = self._validate(X, y, reset=not begun)
-        encoded = self._encode_classes(y, known)
-        weights = self._row_weights(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
+    def _partial_fit(self, given: Given) -> bool:
+        X, _, encoded, weights, rng, begun, _ = given
         if not begun:
             self.t_ = 0
             self._choose_scales(X, weights)
@@ -292,7 +251,7 @@ class ML3Classifier(LocallyLinearClassifier):
             rng=rng,
         )
         self._iterate = tuple(solution.iterate)
-        met = np.isin(np.arange(len(known)), encoded[problem.visits])
+        met = np.isin(np.arange(len(self.classes_)), encoded[problem.visits])
         self._met = met | self._met if begun else met
         vars(self).update(self._learned_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
