@@ -54,7 +54,7 @@ class ML3Classifier(LocallyLinearClassifier):
     Parameters
     ----------
     n_models : int or "auto", default="auto"
-        Number of linear models of each class (m). "auto" is one for every 60 rows
+        Number of linear models of each class (m). "auto" is one for every 30 rows
         per class, at least 10 and at most 100.
     p : float, default=1.5
         Norm that bounds the latent weights, at least 1.
@@ -64,7 +64,7 @@ class ML3Classifier(LocallyLinearClassifier):
         weights half and half with a full weight on the nearest cluster of each class.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        0.15 mean |x|^2 / n.
+        mean |x|^2 / n times a factor of 300 / n, cut to [0.1, 0.5].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is half the root mean square norm of the rows.
@@ -266,7 +266,7 @@ class ML3Classifier(LocallyLinearClassifier):
         if refit:
             n_models = self.coef_.shape[1]
         elif n_models == "auto":
-            n_models = int(np.clip(len(visits) // (60 * len(self.classes_)), 10, 100))
+            n_models = int(np.clip(len(visits) // (30 * len(self.classes_)), 10, 100))
         return LatentProblem(
             X=X,
             labels=encoded,
@@ -283,7 +283,8 @@ class ML3Classifier(LocallyLinearClassifier):
         )
 
     def _default_alpha(self, n_rows: int) -> float:
-        return 0.15
+        # Strong where rows are few, as held-out rows ask for.
+        return np.clip(300 / n_rows, 0.1, 0.5)
 
     def _first_weights(self, problem, rng):
         if self.init == "kmeans":
