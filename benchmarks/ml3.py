@@ -206,5 +206,7 @@ def run(data, results) -> None:
             table[name] = table_1(data, name)
             print(f"{name}: {table[name]}", flush=True)
             save(results, "ml3", report)
-    report["classes that never score after the start"] = dead_classes(data)
+    if "classes that never score after the start" not in report:
+        report["classes that never score after the start"] = dead_classes(data)
+    report["table 1"] = {name: report["table 1"][name] for name in PRINTED}
     save(results, "ml3", report)
