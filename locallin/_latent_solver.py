@@ -82,8 +82,7 @@ class LatentProblem:
     """Data, labels and the objective's parameters.
 
     ``visits`` names the rows that count; their weights have a mean of one. ``seed``
-    is that of the random latent weights, which rows of the ``fresh`` classes take for
-    their own: models that no own row has raised may have no positive values at all.
+    is that of the random latent weights.
     """
 
     X: object
@@ -96,7 +95,6 @@ class LatentProblem:
     alpha: float
     intercept_scaling: float
     seed: int
-    fresh: np.ndarray
     n_jobs: int | None = None
 
     @property
@@ -216,16 +214,18 @@ class _Epoch:
         *,
         latent: LatentWeights | None = None,
         frozen: Models | None = None,
+        fresh=(),
         average: bool = False,
     ) -> tuple[float, Models]:
         """Visit the rows in order.
 
         ``latent`` gives weights of all classes that stay fixed; without it those of
-        each row's own class are the ones at ``frozen``. Returns the mean of the
-        losses met, and the mean of the models where that is asked for.
+        each row's own class are the ones at ``frozen``, or random where the class is
+        among the ``fresh``. Returns the mean of the losses met, and the mean of the
+        models where that is asked for.
         """
         problem, models, run = self._problem, self._models, self._crew.run
-        self._frozen = frozen
+        self._frozen, self._fresh = frozen, fresh
         self._sums = problem.zeros() if average else None
         numbers = np.array([0.0, 1.0, problem.square(models), 0.0, 0.0])
         radius = np.sqrt(2.0 / problem.alpha)
@@ -282,7 +282,7 @@ class _Epoch:
         def of_class(c):
             members = np.flatnonzero(labels == c)
             rows = chosen[members]
-            if problem.fresh[c]:
+            if c in self._fresh:
                 out[members] = problem.own(problem.random_weights(None, rows), rows)
             else:
                 frozen = self._frozen.part(problem.of_classes(c, c + 1))
@@ -361,6 +361,7 @@ def solve_cccp(
     shuffle: bool,
     shrinking: bool,
     rng: np.random.RandomState,
+    fresh=(),
     monitor: Monitor = lambda *_: False,
 ) -> LatentSolution:
     """Minimise by the concave-convex procedure (Algorithms 1 and 2 of the paper).
@@ -370,7 +371,9 @@ def solve_cccp(
     are 1 / (alpha (s + s0)) with s counted from the beginning of each iteration and
     s0 growing by 2n from ``offset``; with ``shrinking`` fewer rows are visited, and
     time goes on faster from one to the next. Iterations from ``average_from`` on have
-    the mean of their models as their result.
+    the mean of their models as their result. Rows of the ``fresh`` classes have random
+    latent weights in the first iteration: models that no row of their own class has
+    raised may have no positive values at all.
     """
     n = len(problem.visits)
     naps = Naps(problem)
@@ -392,6 +395,7 @@ def solve_cccp(
                     order,
                     s0,
                     frozen=models.copy(),
+                    fresh=fresh if iteration == 1 else (),
                     average=iteration >= average_from,
                 )
                 naps.note(order, epoch.losses[: len(order)])

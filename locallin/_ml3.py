@@ -89,7 +89,7 @@ class ML3Classifier(LocallyLinearClassifier):
         Weights of the classes, multiplied with ``sample_weight``.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the models and the step size of the last call,
-        with its alpha and B.
+        with its number of models, alpha and B.
     n_jobs : int or None, default=None
         Threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
@@ -105,7 +105,7 @@ class ML3Classifier(LocallyLinearClassifier):
         Weights of the models; two classes have two sets of models.
     intercept_ : ndarray of shape (n_classes, n_models)
         Intercepts of the models.
-    alpha_, intercept_scaling_ : float
+    alpha_, intercept_scaling_, p_ : float
         The values in use.
     n_iter_ : int
         Number of iterations made.
@@ -211,16 +211,20 @@ class ML3Classifier(LocallyLinearClassifier):
         problem = self._problem(X, encoded, weights, refit, rng)
         n_rows = len(problem.visits)
         watch = Watch(self, held_out and HeldOut(*held_out), X, y)
+        average_from = self.max_iter + 1
+        if self.average:
+            average_from = 1 if self.early_stopping else self.max_iter
         solution = solve_cccp(
             problem,
             self._models().copy() if refit else problem.zeros(),
             latent=None if refit else self._first_weights(problem, rng),
             offset=2.0 * (self.t_ + n_rows),
             max_iter=self.max_iter,
-            average_from=self._average_from(),
+            average_from=average_from,
             shuffle=self.shuffle,
             shrinking=self.shrinking,
             rng=rng,
+            fresh=np.flatnonzero(~self._met) if refit else (),
             monitor=watch,
         )
         vars(self).pop("_iterate", None)
@@ -245,10 +249,11 @@ class ML3Classifier(LocallyLinearClassifier):
             latent=None if begun else self._first_weights(problem, rng),
             offset=2.0 * self.t_,
             max_iter=1,
-            average_from=self._average_from(),
+            average_from=1 if self.average else 2,
             shuffle=self.shuffle,
-            shrinking=self.shrinking,
+            shrinking=False,
             rng=rng,
+            fresh=np.flatnonzero(~self._met) if begun else (),
         )
         self._iterate = tuple(solution.iterate)
         met = np.isin(np.arange(len(self.classes_)), encoded[problem.visits])
@@ -262,6 +267,7 @@ class ML3Classifier(LocallyLinearClassifier):
 
     def _problem(self, X, encoded, weights, refit, rng, *, stream=False):
         target, visits = self._target(encoded, weights, stream=stream)
+        self.p_ = float(self.p)
         n_models = self.n_models
         if refit:
             n_models = self.coef_.shape[1]
@@ -274,11 +280,10 @@ class ML3Classifier(LocallyLinearClassifier):
             visits=visits,
             n_classes=len(self.classes_),
             n_models=n_models,
-            p=float(self.p),
+            p=self.p_,
             alpha=float(self.alpha_),
             intercept_scaling=float(self.intercept_scaling_),
             seed=rng.randint(np.iinfo(np.int32).max),
-            fresh=~self._met if refit else np.zeros(len(self.classes_), bool),
             n_jobs=self.n_jobs,
         )
 
@@ -291,12 +296,6 @@ class ML3Classifier(LocallyLinearClassifier):
             return clustered_weights(problem, rng)
         return problem.random_weights
 
-    def _average_from(self) -> int:
-        """The first iteration whose result is a mean."""
-        if not self.average:
-            return self.max_iter + 1
-        return 1 if self.early_stopping else self.max_iter
-
     def _models(self) -> Models:
         n_features = self.coef_.shape[2]
         return Models(self.coef_.reshape(-1, n_features), self.intercept_.ravel())
@@ -304,7 +303,7 @@ class ML3Classifier(LocallyLinearClassifier):
     def _scores_at(self, X, models: Models) -> np.ndarray:
         values = models.values(X)
         scores = np.empty((len(values), len(self.classes_)), values.dtype)
-        class_scores(values, dual_exponent(self.p), scores)
+        class_scores(values, dual_exponent(self.p_), scores)
         return self._one_score_for_two(scores)
 
     @staticmethod
@@ -346,7 +345,7 @@ class ML3Classifier(LocallyLinearClassifier):
 
         def block(part):
             beta = models.values(part).reshape(-1, self.intercept_.shape[1])
-            latent_weights_of_rows(beta, dual_exponent(self.p), beta)
+            latent_weights_of_rows(beta, dual_exponent(self.p_), beta)
             return function(beta.reshape(-1, *self.intercept_.shape))
 
         return self._in_blocks(X, block)

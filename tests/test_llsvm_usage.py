@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from locallin import LLSVMClassifier, _solvers
+from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier, _solvers
 from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding
 from locallin.feature_maps import IntersectionSampler
 
@@ -231,7 +231,15 @@ def test_verbose_prints_a_line_per_epoch(moons, capsys):
     assert "held-out accuracy" in lines[0]
 
 
-def test_callbacks_of_scikit_learn(moons):
+@pytest.mark.parametrize(
+    "model",
+    [
+        sgd(n_anchors=10, max_iter=50),
+        SAPLClassifier(10, max_iter=50, random_state=0),
+        ML3Classifier(5, max_iter=50, random_state=0),
+    ],
+)
+def test_callbacks_of_scikit_learn(moons, model):
     pytest.importorskip("sklearn.callback")
     X, y = moons
     seen = []
@@ -252,7 +260,7 @@ def test_callbacks_of_scikit_learn(moons):
                 return len(seen) > 10
             return False
 
-    model = sgd(n_anchors=10, max_iter=50).set_callbacks(Recorder())
+    model = clone(model).set_callbacks(Recorder())
     model.fit(X, y)
     assert model.n_iter_ < 50
     assert seen[0] == "setup"

@@ -140,7 +140,6 @@ def make_problem(X, y, weights, *, p=1.5, m=5, alpha=0.02, n_jobs=None):
         alpha=alpha,
         intercept_scaling=0.7,
         seed=5,
-        fresh=np.zeros(y.max() + 1, bool),
         n_jobs=n_jobs,
     )
 
@@ -451,6 +450,31 @@ def test_streams_learn_classes_that_come_late(digits, kind):
         stream.partial_fit(kind(X[:2]), [3, 17])
     with pytest.raises(ValueError, match="classes must be passed"):
         ML3Classifier().partial_fit(kind(X), y)
+
+
+def test_the_result_of_a_stream_is_the_mean_over_the_last_block(digits):
+    X, y, _, _ = digits
+    plain = ML3Classifier(5, average=False, random_state=0)
+    mean = ML3Classifier(5, random_state=0)
+    for model in (plain, mean):
+        for _ in range(2):
+            model.partial_fit(X, y, classes=np.arange(10))
+    assert_array_equal(mean._iterate[0].reshape(10, 5, 64), plain.coef_)
+    assert np.abs(mean.coef_ - plain.coef_).max() > 1e-3
+
+
+def test_warm_start_after_a_stream_wakes_classes_that_were_not_met(digits):
+    X, y, X_test, y_test = digits
+    model = ML3Classifier(5, warm_start=True, random_state=0)
+    model.partial_fit(X[y < 5], y[y < 5], classes=np.arange(10))
+    assert model.fit(X, y).score(X_test, y_test) > 0.95
+
+
+def test_parameters_set_after_fit_do_not_change_predictions(digits):
+    X, y, X_test, _ = digits
+    model = ML3Classifier(3, max_iter=2, random_state=0).fit(X, y)
+    before = model.decision_function(X_test)
+    assert_array_equal(model.set_params(p=3.0).decision_function(X_test), before)
 
 
 def test_a_stream_goes_on_after_fit(digits):
