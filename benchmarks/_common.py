@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from scipy import sparse
 from sklearn.preprocessing import StandardScaler, normalize
 
 SEEDS = (0, 1, 2)
@@ -30,6 +31,19 @@ def load(folder: Path, name: str, dtype=np.float32):
         centre = X.mean(axis=0)
         X, X_test = X - centre, X_test - centre
     return normalize(X), y, normalize(X_test), y_test
+
+
+def matrix(file, name: str):
+    """Read a float32 matrix from an open .npz file; CSR where it is stored so."""
+    if name in file:
+        return file[name].astype(np.float32)
+    parts = tuple(file[f"{name}_{p}"] for p in ("data", "indices", "indptr"))
+    return sparse.csr_matrix(parts, file[f"{name}_shape"]).astype(np.float32)
+
+
+def error(model, X, y) -> float:
+    """Share of wrong predictions in %."""
+    return round(100 * (1 - model.score(X, y)), 4)
 
 
 def median_seconds(function, repeats: int = 7) -> float:

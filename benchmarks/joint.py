@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler, normalize
 
-from benchmarks._common import SEEDS, earlier, save, seconds
+from benchmarks._common import SEEDS, earlier, error, matrix, save, seconds
 from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
 
 # Printed error of LLC-SAPL, LLC-SAPL_lcc (2015), U-LLSVM and DU-LLSVM (2018).
@@ -42,13 +42,6 @@ RATES = [
 ALPHAS = [{"alpha_factor": f} for f in (0.1, 1.0, 10.0)]
 
 
-def matrix(file, name):
-    if name in file:
-        return file[name].astype(np.float32)
-    parts = tuple(file[f"{name}_{p}"] for p in ("data", "indices", "indptr"))
-    return sparse.csr_matrix(parts, file[f"{name}_shape"]).toarray().astype(np.float32)
-
-
 def load(folder, name, seed):
     """Train and test rows of a seed, scaled."""
     with np.load(folder / f"{name}.npz") as file:
@@ -58,6 +51,8 @@ def load(folder, name, seed):
         else:
             X, y = matrix(file, "X"), file["y"]
             X_test = None
+    if sparse.issparse(X):
+        X, X_test = X.toarray(), None if X_test is None else X_test.toarray()
     if name == "connect4":
         X, y = X[y != 0], y[y != 0]
     if name == "w8a":  # every test row is also a training row: pool the distinct ones
@@ -101,10 +96,6 @@ def make(method, seed, settings):
 def default_alpha(X, y, kind):
     probe = LLSVMClassifier(2, local_model=kind, max_iter=1, tol=1.0, random_state=0)
     return probe.fit(X, y).alpha_
-
-
-def error(model, X, y) -> float:
-    return round(100 * (1 - model.score(X, y)), 4)
 
 
 def choose(method, X, y, grid):

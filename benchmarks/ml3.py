@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks._common import SEEDS, earlier, save, seconds
+from benchmarks._common import SEEDS, earlier, error, matrix, save, seconds
 from locallin import LLSVMClassifier, ML3Classifier
 
 PRINTED = {
@@ -61,10 +61,6 @@ def make(X, m, factor, max_iter, seed):
     square = float((X.astype(float) ** 2).sum(axis=1).mean())
     alpha = factor * square / len(X)
     return ML3Classifier(m, alpha=alpha, max_iter=max_iter, n_jobs=2, random_state=seed)
-
-
-def error(model, X, y) -> float:
-    return round(100 * (1 - model.score(X, y)), 4)
 
 
 def choose(X, y, m, grid):
@@ -160,13 +156,6 @@ def ranks(table: dict) -> dict:
             if k
         },
     }
-
-
-def matrix(file, name):
-    if name in file:
-        return file[name].astype(np.float32)
-    parts = tuple(file[f"{name}_{p}"] for p in ("data", "indices", "indptr"))
-    return sparse.csr_matrix(parts, file[f"{name}_shape"]).astype(np.float32)
 
 
 def dead_classes(folder) -> dict:
