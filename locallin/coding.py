@@ -569,14 +569,15 @@ def bandwidth_for_perplexity(
         if kind == SOFT_ASSIGNMENT:
             spread = spread * (last + first)
     spread = np.sort(spread[(spread > 0) & np.isfinite(spread)])
-    unit = 1.0 / spread[len(spread) // 2] if len(spread) else 1.0
-    low, high = np.log(1e-6), np.log(1e12)
+    log_unit = -np.log(spread[len(spread) // 2]) if len(spread) else 0.0
+    # Logarithms throughout: the reciprocal of a subnormal spread is infinite.
+    low, high = np.clip(log_unit + np.log([1e-6, 1e12]), *np.log([1e-300, 1e300]))
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if mean_perplexity(distances, kind, unit * np.exp(middle)) > perplexity:
+        if mean_perplexity(distances, kind, float(np.exp(middle))) > perplexity:
             low = middle
         else:
             high = middle
         if high - low < 1e-6:
             break
-    return float(np.clip(unit * np.exp(middle), 1e-300, 1e300))
+    return float(np.exp(middle))

@@ -1,6 +1,11 @@
 import numpy as np
 import pytest
+from hypothesis import settings
 from sklearn.datasets import load_digits, make_moons
+
+# The same examples in every run: a red test is then a change in the code.
+settings.register_profile("locallin", derandomize=True, deadline=None)
+settings.load_profile("locallin")
 
 
 @pytest.fixture(scope="session")

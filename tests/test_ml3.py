@@ -49,7 +49,7 @@ def test_closed_form_equals_a_numerical_maximiser(p, seed):
     assert_allclose(score, height)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=8),
     st.floats(1.0, 50.0),
