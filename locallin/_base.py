@@ -34,15 +34,10 @@ class Given(NamedTuple):
     held_out: tuple | None
 
 
-class LocallyLinearClassifier(
-    Preparation, CallbackSupportMixin, ClassifierMixin, BaseEstimator
-):
+class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
     """Validation, labels, weights and prediction.
 
-    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
-    they were interrupted; its ``_scores`` are the scores of validated rows, and its
-    ``_held_out_scores`` those of held-out rows at the parameters a solver has
-    reached.
+    A subclass's ``_scores`` are the scores of validated rows.
     """
 
     _parameter_constraints: dict = {
@@ -52,13 +47,7 @@ class LocallyLinearClassifier(
             StrOptions({"auto"}),
         ],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "average": ["boolean"],
-        "shuffle": ["boolean"],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -68,6 +57,100 @@ class LocallyLinearClassifier(
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+
+    def _validate(self, X, y="no_validation", *, reset, finite=True):
+        """Check X as scikit-learn does; NaN and infinity later where not finite."""
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=finite,
+        )
+
+    def _in_blocks(self, X, function) -> np.ndarray:
+        """Apply ``function`` to blocks of validated X.
+
+        NaN and infinity are looked for here, block by block: the rows are then in
+        the cache for what follows.
+        """
+
+        def block(start, stop):
+            part = X if stop - start == X.shape[0] else X[start:stop]
+            with np.errstate(over="ignore", invalid="ignore"):
+                suspicious = not np.isfinite(part.sum())
+            if suspicious:
+                assert_all_finite(part, input_name="X")
+            return function(part)
+
+        blocks = row_blocks(X.shape[0], BLOCK)
+        parts = in_threads(block, blocks, self.n_jobs)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; one per row for two classes, positive for ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        scores = self._scores(self._validate(X, reset=False, finite=False))
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X) -> np.ndarray:
+        """Classes of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The class of the largest score of each row.
+        """
+        winners = self._winners(self.decision_function(X))
+        return self.classes_[winners]
+
+    @staticmethod
+    def _winners(scores) -> np.ndarray:
+        """Index of the predicted class."""
+        if scores.ndim == 1 or scores.shape[1] == 1:
+            return (scores.reshape(-1) > 0).astype(np.intp)
+        return scores.argmax(axis=1)
+
+
+class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
+    """A classifier that learns in epochs, also from a stream.
+
+    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
+    they were interrupted; its ``_held_out_scores`` are those of held-out rows at the
+    parameters a solver has reached.
+    """
+
+    _parameter_constraints: dict = {
+        **ScoringClassifier._parameter_constraints,
+        "average": ["boolean"],
+        "shuffle": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
 
     @with_callbacks
     def fit(
@@ -169,81 +252,6 @@ class LocallyLinearClassifier(
         rng = check_random_state(self.random_state)
         return Given(X, y, encoded, weights, rng, keep, None)
 
-    def _check_choices(self) -> None:
-        """Refuse arguments that are valid alone but not together."""
-
-    def _validate(self, X, y="no_validation", *, reset, finite=True):
-        """Check X as scikit-learn does; NaN and infinity later where not finite."""
-        return validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=finite,
-        )
-
     def _learned_attributes(self, coef, intercept) -> dict:
         """Fitted attributes that hold the parameters a solver has reached."""
         return {"coef_": coef, "intercept_": intercept}
-
-    def _in_blocks(self, X, function) -> np.ndarray:
-        """Apply ``function`` to blocks of validated X.
-
-        NaN and infinity are looked for here, block by block: the rows are then in
-        the cache for what follows.
-        """
-
-        def block(start, stop):
-            part = X if stop - start == X.shape[0] else X[start:stop]
-            with np.errstate(over="ignore", invalid="ignore"):
-                suspicious = not np.isfinite(part.sum())
-            if suspicious:
-                assert_all_finite(part, input_name="X")
-            return function(part)
-
-        blocks = row_blocks(X.shape[0], BLOCK)
-        parts = in_threads(block, blocks, self.n_jobs)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-    def decision_function(self, X) -> np.ndarray:
-        """Scores of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores; one per row for two classes, positive for ``classes_[1]``.
-        """
-        check_is_fitted(self)
-        scores = self._scores(self._validate(X, reset=False, finite=False))
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X) -> np.ndarray:
-        """Classes of the rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            The class of the largest score of each row.
-        """
-        winners = self._winners(self.decision_function(X))
-        return self.classes_[winners]
-
-    @staticmethod
-    def _winners(scores) -> np.ndarray:
-        """Index of the predicted class."""
-        if scores.ndim == 1 or scores.shape[1] == 1:
-            return (scores.reshape(-1) > 0).astype(np.intp)
-        return scores.argmax(axis=1)
