@@ -13,6 +13,8 @@ _HOME = {
     "SAPLClassifier": "locallin._sapl",
     "DULLSVMClassifier": "locallin._dullsvm",
     "ML3Classifier": "locallin._ml3",
+    "AtlasClassifier": "locallin._atlas_svm",
+    "Atlas": "locallin.atlas",
     "AdaptiveCoding": "locallin.coding",
     "InverseDistanceCoding": "locallin.coding",
     "SoftAssignmentCoding": "locallin.coding",

@@ -90,7 +90,9 @@ class Problem:
     def chunks(self, order: np.ndarray) -> list[np.ndarray]:
         """Cut an order of visits into pieces of a fraction of a second."""
         n = len(self.codes.indptr) - 1
-        row_work = (1.0 + self.rows.data.size / n) * (self.codes.values.size / n)
+        data = self.rows.data
+        per_model = self.n_features if data.ndim == 3 else data.size / n
+        row_work = (1.0 + per_model) * (self.codes.values.size / n)
         size = max(1, int(_WORK_PER_CALL / (row_work * self.n_scores)))
         return [order[s : s + size] for s in range(0, len(order), size)]
 

@@ -19,7 +19,7 @@ from locallin.kernels._jit import jit
 from locallin.kernels.linear import ONE_VS_REST, add_to_class
 from locallin.kernels.losses import HINGE, LOGISTIC, loss_value
 from locallin.kernels.predict import row_scores
-from locallin.kernels.rows import dot, dot4, get_row
+from locallin.kernels.rows import dot, dot4, get_row, part
 
 _LONGEST_REST = 8
 
@@ -90,7 +90,7 @@ def _due_scores(values, indices, codes, i, coef, intercept, first, last, due, sc
                 j, g = codes.indices[p], codes.values[p]
                 w, b = coef[j], intercept[j]
                 s0, s1, s2, s3 = dot4(
-                    values, indices,
+                    part(values, p - start), indices,
                     w[group], w[group + 1], w[group + 2], w[group + 3],
                 )  # fmt: skip
                 scores[group] += g * (s0 + b[group])
@@ -102,7 +102,7 @@ def _due_scores(values, indices, codes, i, coef, intercept, first, last, due, sc
                 j, g = codes.indices[p], codes.values[p]
                 for c in range(group, end):
                     if due[c]:
-                        product = dot(values, indices, coef[j, c])
+                        product = dot(part(values, p - start), indices, coef[j, c])
                         scores[c] += g * (product + intercept[j, c])
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from locallin.kernels._jit import jit
 from locallin.kernels.losses import loss_curvature, loss_slope, loss_value
 from locallin.kernels.predict import row_scores
-from locallin.kernels.rows import add_scaled, get_row, n_rows, squared_norm
+from locallin.kernels.rows import add_scaled, get_row, n_rows, part, squared_norm
 
 ONE_VS_REST = 0
 CRAMMER_SINGER = 1
@@ -69,18 +69,25 @@ class Schedule(NamedTuple):
 def feature_norm(values, codes, i, intercept_step):
     """|z|^2 of z = g (x) [x; B]."""
     total = 0.0
-    for p in range(codes.indptr[i], codes.indptr[i + 1]):
-        total += codes.values[p] * codes.values[p]
-    return total * (squared_norm(values) + intercept_step)
+    start = codes.indptr[i]
+    if values.ndim == 1:
+        for p in range(start, codes.indptr[i + 1]):
+            total += codes.values[p] * codes.values[p]
+        return total * (squared_norm(values) + intercept_step)
+    for p in range(start, codes.indptr[i + 1]):
+        square = squared_norm(part(values, p - start)) + intercept_step
+        total += codes.values[p] * codes.values[p] * square
+    return total
 
 
 @jit
 def add_to_class(values, indices, codes, i, c, delta, coef, intercept, intercept_step):
     """W_c += delta * g x^T and b_c += delta * g B^2 (eq. 11-12)."""
-    for p in range(codes.indptr[i], codes.indptr[i + 1]):
+    start = codes.indptr[i]
+    for p in range(start, codes.indptr[i + 1]):
         j = codes.indices[p]
         step = coef.dtype.type(delta * codes.values[p])
-        add_scaled(values, indices, step, coef[j, c])
+        add_scaled(part(values, p - start), indices, step, coef[j, c])
         intercept[j, c] += step * intercept_step
 
 

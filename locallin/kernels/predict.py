@@ -3,26 +3,28 @@
 import numpy as np
 
 from locallin.kernels._jit import jit
-from locallin.kernels.rows import dot, dot4, get_row, n_rows
+from locallin.kernels.rows import dot, dot4, get_row, n_rows, part
 
 
 @jit
 def row_scores(values, indices, codes, i, coef, intercept, first, last, out):
     """Scores of one row for the classes first..last, written to out[first:last]."""
     out[first:last] = 0.0
-    for p in range(codes.indptr[i], codes.indptr[i + 1]):
+    start = codes.indptr[i]
+    for p in range(start, codes.indptr[i + 1]):
         j, g = codes.indices[p], codes.values[p]
         w, b = coef[j], intercept[j]
+        x = part(values, p - start)
         c = first
         while c + 4 <= last:
-            s0, s1, s2, s3 = dot4(values, indices, w[c], w[c + 1], w[c + 2], w[c + 3])
+            s0, s1, s2, s3 = dot4(x, indices, w[c], w[c + 1], w[c + 2], w[c + 3])
             out[c] += g * (s0 + b[c])
             out[c + 1] += g * (s1 + b[c + 1])
             out[c + 2] += g * (s2 + b[c + 2])
             out[c + 3] += g * (s3 + b[c + 3])
             c += 4
         while c < last:
-            out[c] += g * (dot(values, indices, w[c]) + b[c])
+            out[c] += g * (dot(x, indices, w[c]) + b[c])
             c += 1
 
 

@@ -1,8 +1,13 @@
-"""Rows of a dense or CSR matrix, and the few products every kernel is made of.
+"""Rows of a matrix, or of local features, and the products kernels are made of.
 
-A matrix enters the kernels as ``Rows``. For a dense matrix ``indices`` and
-``indptr`` are None; Numba sees that when it compiles and drops the other branch,
-so each kernel is written once and compiled once per kind of matrix.
+Data enters the kernels as ``Rows``. For a dense matrix ``indices`` and ``indptr``
+are None; Numba sees that when it compiles and drops the other branches, so each
+kernel is written once and compiled once per kind of data.
+
+Where every local model sees features of its own (charts), ``data`` has a third axis:
+``data[i, q]`` are row i's coordinates for the q-th model in its codes. An integer in
+the place of ``indices`` then says which features are made of them, when they are
+needed.
 """
 
 from typing import NamedTuple
@@ -13,12 +18,16 @@ from numba.extending import overload
 
 from locallin.kernels._jit import jit
 
+# Features made of coordinates p: [p, p^2], and [p, all products of two].
+SQUARES = 1
+PRODUCTS = 2
+
 
 class Rows(NamedTuple):
-    """A matrix: dense (data of shape (n, D)), or CSR (data, indices, indptr)."""
+    """Data: dense (n, D), CSR (data, indices, indptr), or local (n, k, d)."""
 
     data: np.ndarray
-    indices: np.ndarray | None
+    indices: np.ndarray | int | None
     indptr: np.ndarray | None
 
 
@@ -31,6 +40,33 @@ class Codes(NamedTuple):
     indptr: np.ndarray
     indices: np.ndarray
     values: np.ndarray
+
+
+def n_expanded(d: int, kind: int | None) -> int:
+    """Number of features made of d coordinates."""
+    if kind is None:
+        return d
+    return 2 * d if kind == SQUARES else d + d * (d + 1) // 2
+
+
+@jit
+def expanded(coordinates, kind):
+    """[p, p^2] or [p, p_a p_b for b <= a] of every row of coordinates."""
+    k, d = coordinates.shape
+    n_features = 2 * d if kind == SQUARES else d + d * (d + 1) // 2
+    out = np.empty((k, n_features), coordinates.dtype)
+    for q in range(k):
+        at = d
+        for a in range(d):
+            out[q, a] = coordinates[q, a]
+            if kind == SQUARES:
+                out[q, at] = coordinates[q, a] * coordinates[q, a]
+                at += 1
+            else:
+                for b in range(a + 1):
+                    out[q, at + b] = coordinates[q, a] * coordinates[q, b]
+                at += a + 1
+    return out
 
 
 def _row(data, indices, indptr, i):
@@ -46,7 +82,33 @@ def _row_of_its_kind(data, indices, indptr, i):
         start, stop = indptr[i], indptr[i + 1]
         return data[start:stop], indices[start:stop]
 
-    return dense if isinstance(indices, types.NoneType) else csr
+    def local(data, indices, indptr, i):
+        return expanded(data[i], indices), None
+
+    if isinstance(indices, types.NoneType):
+        return dense
+    return local if isinstance(indices, types.Integer) else csr
+
+
+def _part(values, q):
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_part)
+def _part_of_its_kind(values, q):
+    def shared(values, q):
+        return values
+
+    def local(values, q):
+        return values[q]
+
+    return shared if values.ndim == 1 else local
+
+
+@jit
+def part(values, q):
+    """What the q-th local model of a row sees of its values."""
+    return _part(values, q)
 
 
 @jit

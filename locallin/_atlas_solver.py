@@ -1,0 +1,264 @@
+"""The outer loop that learns an atlas: propose charts, label by cuts, refit."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import linalg, sparse
+
+from locallin._max_flow import minimum_cut
+from locallin._parallel import Crew, row_blocks
+from locallin.kernels.charts import (
+    FIRST,
+    Graph,
+    Labelling,
+    delete_charts,
+    energy,
+    expansion_candidates,
+    expansion_graph,
+    memberships,
+    relabel,
+    subtract_squares,
+)
+
+# Rows, and columns of a product, that go through the error table together.
+_ROWS = 1024
+_COLUMNS = 2048
+# Best charts of a point that can win it in an expansion, and the share of a chart
+# that must be among them for all its points to come along.
+_BEST = 20
+_SHARE = 0.3
+# A stage that lowers the energy by less than this, relatively, is the last.
+_TOLERANCE = 1e-3
+
+# Called with (stage, energy, number of charts) after every stage.
+Monitor = Callable[[str, float, int], None]
+
+
+@dataclass
+class Charts:
+    """Affine charts x -> C_i (x - mu_i), relative to ``center``."""
+
+    center: np.ndarray  # (D,)
+    means: np.ndarray  # (m, D), from the center
+    bases: np.ndarray  # (m, d, D), rows orthonormal, or zero where the rank is less
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def keep(self, chosen) -> "Charts":
+        """The chosen charts alone."""
+        return Charts(self.center, self.means[chosen], self.bases[chosen])
+
+    def centered(self, X, rows=slice(None)) -> np.ndarray:
+        """Some rows of X as a dense array, less the center."""
+        part = X[rows]
+        if sparse.issparse(part):
+            part = part.toarray()
+        return part - self.center
+
+    def errors(self, centered: np.ndarray) -> np.ndarray:
+        """Squared distances E_i(x) of centered rows from all charts (eq. 4)."""
+        n_charts, d, n_features = self.bases.shape
+        offsets = np.einsum("idf,if->id", self.bases, self.means)
+        out = centered @ (-2 * self.means.T)
+        out += np.einsum("if,if->i", centered, centered)[:, None]
+        out += np.einsum("if,if->i", self.means, self.means)
+        step = max(1, _COLUMNS // max(d, 1))
+        flat = self.bases.reshape(n_charts * d, n_features)
+        for start in range(0, n_charts, step):
+            part = slice(start, min(start + step, n_charts))
+            projections = centered @ flat[part.start * d : part.stop * d].T
+            subtract_squares(projections, offsets[part], out[:, part])
+        return out
+
+
+def principal_chart(rows: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and leading ``d`` principal directions of some rows, by their PCA.
+
+    Directions beyond the rows' rank are zero: they add nothing to a projection.
+    """
+    mean = rows.mean(axis=0)
+    rows = rows - mean
+    n, n_features = rows.shape
+    basis = np.zeros((d, n_features), rows.dtype)
+    take = min(d, n, n_features)
+    if n < n_features:
+        values, vectors = linalg.eigh(
+            rows @ rows.T, subset_by_index=(n - take, n - 1), check_finite=False
+        )
+        floor = max(values[-1], 0.0) * n * np.finfo(rows.dtype).eps
+        kept = (values > floor) & (values > 0)
+        found = (vectors[:, kept] / np.sqrt(values[kept])).T @ rows
+        # One step of orthonormalisation: small eigenvalues lose digits above.
+        found = np.linalg.qr(found[::-1].T)[0].T if len(found) else found
+    else:
+        values, vectors = linalg.eigh(
+            rows.T @ rows,
+            subset_by_index=(n_features - take, n_features - 1),
+            check_finite=False,
+        )
+        found = vectors[:, values > 0].T[::-1]
+    basis[: len(found)] = found
+    return mean, basis
+
+
+@dataclass
+class Fit:
+    """State of the learner, which lasts when it is interrupted."""
+
+    charts: Charts
+    labels: np.ndarray
+    graph: Graph
+    mdl: float
+    stages: list[str] = field(default_factory=list)
+    energies: list[float] = field(default_factory=list)
+    n_iter: int = 0
+    converged: bool = False
+    interrupted: bool = False
+
+
+class AtlasLearner:
+    """Minimises the energy of eq. 1 over labels and charts in turn."""
+
+    def __init__(self, X, graph, d, mdl, min_size, backend, crew: Crew, rng, monitor):
+        self.X, self.graph, self.d, self.mdl = X, graph, d, mdl
+        self.min_size, self.backend = min_size, backend
+        self.crew, self.rng, self.monitor = crew, rng, monitor
+        self.blocks = row_blocks(X.shape[0], _ROWS)
+
+    def table(self, charts: Charts) -> np.ndarray:
+        """Errors of all points in all charts, shape (m, n): a chart is a row."""
+        out = np.empty((len(charts), self.X.shape[0]), self.X.dtype)
+
+        def fill(start, stop):
+            part = charts.centered(self.X, slice(start, stop))
+            out[:, start:stop] = charts.errors(part).T
+
+        self.crew.run(fill, self.blocks)
+        return out
+
+    def fit_to(self, charts: Charts, groups) -> None:
+        """Fit charts to their rows, in place; groups are (chart, rows) pairs."""
+
+        def refit(i, rows):
+            rows = charts.centered(self.X, rows)
+            charts.means[i], charts.bases[i] = principal_chart(rows, self.d)
+
+        self.crew.run(refit, groups)
+
+    def best_charts(self, errors) -> np.ndarray:
+        """The few charts of smallest error of each point, ascending."""
+        m, n = errors.shape
+        q = min(_BEST, m)
+        out = np.empty((n, q), np.int32)
+
+        def rank(start, stop):
+            part = errors[:, start:stop].T.copy()
+            if q < m:
+                found = np.argpartition(part, q - 1, axis=1)[:, :q]
+            else:
+                found = np.broadcast_to(np.arange(m), part.shape)
+            order = np.take_along_axis(part, found, axis=1).argsort(
+                axis=1, kind="stable"
+            )
+            out[start:stop] = np.take_along_axis(found, order, axis=1)
+
+        self.crew.run(rank, self.blocks)
+        return out
+
+    def expand(self, errors, best, state: Labelling) -> None:
+        """One sweep of expansion moves over all charts in random order."""
+        m = len(errors)
+        # Points by the charts in their lists.
+        order = np.argsort(best, axis=None, kind="stable")
+        points = (order // best.shape[1]).astype(np.int32)
+        starts = np.searchsorted(best.ravel()[order], np.arange(m + 1))
+        for alpha in self.rng.permutation(m):
+            listed = points[starts[alpha] : starts[alpha + 1]]
+            candidates = expansion_candidates(alpha, listed, _SHARE, state)
+            if len(candidates) == 0:
+                continue
+            n_nodes, arcs, _ = expansion_graph(
+                alpha, candidates, errors, self.graph, state, self.mdl
+            )
+            side = minimum_cut(n_nodes, arcs, self.backend)
+            switched = candidates[side[FIRST : FIRST + len(candidates)]]
+            if len(switched):
+                new = np.full(len(switched), alpha, np.int32)
+                relabel(switched, new, errors, self.graph, state, self.mdl)
+
+    def run(self, charts: Charts, max_iter: int) -> Fit:
+        """Alternate labelling and refitting until the energy stops falling."""
+        errors = self.table(charts)
+        labels = errors.argmin(axis=0).astype(np.int32)
+        fit = Fit(charts, labels, self.graph, self.mdl)
+        state = self._state(labels, len(charts))
+        self._record(fit, "start", errors, state)
+        try:
+            for iteration in range(1, max_iter + 1):
+                before = fit.energies[-1]
+                best = self.best_charts(errors)
+                self.expand(errors, best, state)
+                self._record(fit, "expand", errors, state)
+                order = np.argsort(state.counts, kind="stable").astype(np.int32)
+                delete_charts(order, best, errors, self.graph, state, self.mdl)
+                self._record(fit, "delete", errors, state)
+                charts, errors, state = self._refit(charts, errors, state)
+                fit.charts, fit.labels = charts, state.labels
+                fit.n_iter = iteration
+                self._record(fit, "refit", errors, state)
+                if fit.energies[-1] >= before * (1 - _TOLERANCE):
+                    fit.converged = True
+                    break
+        except KeyboardInterrupt:
+            fit.interrupted = True
+        return fit
+
+    def fit_once(self, charts: Charts, groups) -> Fit:
+        """Charts of given groups of rows: their members follow, and nothing is cut."""
+        labels = np.empty(self.X.shape[0], np.int32)
+        for i, rows in enumerate(groups):
+            labels[rows] = i
+        starts, rows = memberships(self.graph, labels, len(groups))
+        members = [(i, rows[starts[i] : starts[i + 1]]) for i in range(len(groups))]
+        self.fit_to(charts, members)
+        fit = Fit(charts, labels, self.graph, self.mdl, converged=True)
+        errors = self.table(charts)
+        self._record(fit, "start", errors, self._state(labels, len(charts)))
+        return fit
+
+    def _state(self, labels, m) -> Labelling:
+        return Labelling(
+            labels,
+            np.bincount(labels, minlength=m),
+            np.zeros(m, np.int64),
+            np.zeros(len(labels), np.int64),
+            np.zeros(1, np.int64),
+        )
+
+    def _record(self, fit, stage, errors, state) -> None:
+        fit.stages.append(stage)
+        fit.energies.append(energy(errors, self.graph, state, self.mdl))
+        self.monitor(stage, fit.energies[-1], int((state.counts > 0).sum()))
+
+    def _refit(self, charts, errors, state):
+        """Drop the unused charts and fit the others to their members.
+
+        A chart of fewer than ``min_size`` members stays as it is: a chart through
+        so few points would have no error, and pay for itself wherever it is.
+        """
+        used = np.flatnonzero(state.counts)
+        charts = charts.keep(used)
+        errors = errors[used]
+        labels = np.searchsorted(used, state.labels).astype(np.int32)
+        starts, rows = memberships(self.graph, labels, len(used))
+        groups = [
+            (i, rows[starts[i] : starts[i + 1]])
+            for i in range(len(used))
+            if starts[i + 1] - starts[i] >= self.min_size
+        ]
+        self.fit_to(charts, groups)
+        changed = np.array([i for i, _ in groups], np.intp)
+        errors[changed] = self.table(charts.keep(changed))
+        return charts, errors, self._state(labels, len(used))

@@ -1,0 +1,205 @@
+"""The chart kernel, and a support vector machine on blocks of its Gram matrix."""
+
+from dataclasses import dataclass
+from threading import Event
+from typing import NamedTuple
+
+import numpy as np
+
+from locallin.kernels.smo import scatter_add, smo_steps, violation
+
+# Rows that are optimised together: their part of the Gram matrix is all that is held.
+_WORKING_SET = 1024
+# Steps within a working set, per row.
+_INNER_STEPS = 100
+
+
+@dataclass(frozen=True)
+class ChartedRows:
+    """Rows as the chart kernel sees them (eq. 5 and 8).
+
+    Row i has weight ``weights[i, q]`` on chart ``charts[i, q]``, where its
+    coordinates are ``coordinates[i, q]``. The kernel of two rows is
+
+        sum over the charts they share of w w' exp(-|p - p'|^2 / sigma^2).
+    """
+
+    charts: np.ndarray  # (n, k)
+    weights: np.ndarray  # (n, k)
+    coordinates: np.ndarray  # (n, k, d), divided by sigma
+
+    def __len__(self) -> int:
+        return len(self.charts)
+
+    def __getitem__(self, rows) -> "ChartedRows":
+        return ChartedRows(
+            self.charts[rows], self.weights[rows], self.coordinates[rows]
+        )
+
+
+class ChartKernel(NamedTuple):
+    """Rows sorted by chart, to take their kernel with any others chart by chart.
+
+    Chart i has the entries ``starts[i] .. starts[i + 1]``: a row, its coordinates in
+    the chart (divided by sigma) and its weight.
+    """
+
+    starts: np.ndarray  # (n_charts + 1,)
+    rows: np.ndarray
+    points: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, charted: ChartedRows, n_charts: int) -> "ChartKernel":
+        """Sort rows by chart."""
+        k = charted.charts.shape[1]
+        flat = charted.charts.ravel()
+        order = np.argsort(flat, kind="stable")
+        starts = np.searchsorted(flat[order], np.arange(n_charts + 1))
+        here = order // k, order % k
+        return cls(starts, here[0], charted.coordinates[here], charted.weights[here])
+
+    def products(self, queries: "ChartKernel"):
+        """Yield (query rows, own rows, kernel) of each chart that both sides use."""
+        shared = (np.diff(self.starts) > 0) & (np.diff(queries.starts) > 0)
+        for chart in np.flatnonzero(shared):
+            here = slice(*queries.starts[chart : chart + 2])
+            there = slice(*self.starts[chart : chart + 2])
+            p, q = queries.points[here], self.points[there]
+            values = p @ q.T
+            values *= 2
+            values -= np.einsum("nd,nd->n", p, p)[:, None]
+            values -= np.einsum("nd,nd->n", q, q)
+            np.minimum(values, 0, out=values)
+            np.exp(values, out=values)
+            values *= queries.weights[here, None]
+            values *= self.weights[there]
+            yield queries.rows[here], self.rows[there], values
+
+    def block(self, queries: ChartedRows, n_rows: int) -> np.ndarray:
+        """Kernel of the queries with the ``n_rows`` own rows, dense."""
+        out = np.zeros((len(queries), n_rows), self.weights.dtype)
+        sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
+        for here, there, values in self.products(sorted_queries):
+            scatter_add(out, here, there, values)
+        return out
+
+    def scores(self, queries: ChartedRows, dual: np.ndarray) -> np.ndarray:
+        """Kernel of the queries with own rows, times ``dual`` (own rows, scores)."""
+        out = np.zeros((len(queries), dual.shape[1]), self.weights.dtype)
+        sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
+        for here, there, values in self.products(sorted_queries):
+            out[here] += values @ dual[there]
+        return out
+
+
+@dataclass
+class KernelSolution:
+    """Signed dual variables y a of all rows, and the intercept."""
+
+    dual: np.ndarray
+    intercept: float
+    n_iter: int
+    gap: float
+    objective: float
+    converged: bool
+
+
+def solve_kernel_svm(
+    rows: ChartedRows,
+    n_charts: int,
+    y: np.ndarray,
+    upper: np.ndarray,
+    *,
+    squared: bool,
+    tol: float,
+    max_iter: int,
+    stop: Event,
+) -> KernelSolution:
+    """Solve a two-class kernel SVM on a Gram matrix that is never whole in memory.
+
+    Decomposition (Osuna et al. 1997; Joachims 1999): the rows that violate the
+    optimality conditions most are optimised together, half of them new and half kept
+    from the last round, against the others' gradient. Up to the size of a working
+    set this is plain SMO.
+
+    Parameters
+    ----------
+    y : array of -1 and 1, shape (n,)
+    upper : array of shape (n,)
+        C of each row.
+    squared : bool
+        Whether the loss is the squared hinge.
+    tol : float
+        Violation at which to stop, as LIBSVM's.
+    max_iter : int
+        Largest number of rounds.
+    stop : Event
+        Ends the work after the current round where it is set; Ctrl-C sets it.
+    """
+    n = len(y)
+    kernel = ChartKernel.of(rows, n_charts)
+    y = y.astype(float)
+    upper = upper.astype(float)
+    ridge = 0.5 / upper if squared else np.zeros(n)
+    if squared:
+        upper = np.full(n, np.inf)
+    dual, gradient = np.zeros(n), -np.ones(n)
+    working = np.empty(0, np.intp)
+    held = np.empty((0, n), rows.weights.dtype)
+    iteration, converged = 0, False
+    top, bottom = violation(y, upper, dual, gradient)
+    try:
+        while not (converged := top - bottom <= tol):
+            if iteration == max_iter or stop.is_set():
+                break
+            iteration += 1
+            chosen = _working_set(y, upper, dual, gradient, working)
+            kept = np.isin(working, chosen)
+            fresh = np.setdiff1d(chosen, working)
+            held = np.concatenate([held[kept], kernel.block(rows[fresh], n)])
+            working = np.concatenate([working[kept], fresh])
+            inner_dual, inner_gradient = dual[working], gradient[working]
+            inner_tol = (
+                tol if len(working) == n else max(0.1 * (top - bottom), 0.5 * tol)
+            )
+            smo_steps(
+                np.ascontiguousarray(held[:, working]), y[working], ridge[working],
+                upper[working], inner_dual, inner_gradient, inner_tol,
+                _INNER_STEPS * len(working),
+            )  # fmt: skip
+            change = inner_dual - dual[working]
+            dual[working] = inner_dual
+            gradient += y * ((y[working] * change).astype(held.dtype) @ held)
+            gradient[working] += ridge[working] * change
+            top, bottom = violation(y, upper, dual, gradient)
+    except KeyboardInterrupt:
+        stop.set()
+    free = (dual > 0) & (dual < upper)
+    levels = -y * gradient
+    intercept = levels[free].mean() if free.any() else 0.5 * (top + bottom)
+    # 1/2 a'Qa - 1'a, from g = Qa - 1.
+    objective = 0.5 * float(dual @ (gradient - 1.0))
+    return KernelSolution(
+        y * dual, float(intercept), iteration, float(top - bottom), objective, converged
+    )
+
+
+def _working_set(y, upper, dual, gradient, last) -> np.ndarray:
+    n = len(y)
+    if n <= _WORKING_SET:
+        return np.arange(n)
+    values = -y * gradient
+    positive = y > 0
+    can_rise = np.where(positive, dual < upper, dual > 0)
+    can_fall = np.where(positive, dual > 0, dual < upper)
+    keep = last[-_WORKING_SET // 2 :]
+    quarter = _WORKING_SET // 4
+    taken = np.zeros(n, bool)
+    taken[keep] = True
+    for order, able in ((-values, can_rise), (values, can_fall)):
+        able = np.flatnonzero(able & ~taken)
+        if len(able) > quarter:
+            able = able[np.argpartition(order[able], quarter - 1)[:quarter]]
+        taken[able] = True
+    return np.flatnonzero(taken)
