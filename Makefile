@@ -18,7 +18,7 @@ lint: .venv/ready
 # A folder of .npz files: make bench DATA=folder
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
-	for name in accuracy joint ml3 speed scaling; do \
+	for name in accuracy joint ml3 atlas speed scaling; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) || exit 1; \
 	done
 

@@ -192,7 +192,7 @@ class AtlasLearner:
         """Alternate labelling and refitting until the energy stops falling."""
         errors = self.table(charts)
         labels = errors.argmin(axis=0).astype(np.int32)
-        fit = Fit(charts, labels, self.graph, self.mdl)
+        fit = Fit(charts, labels.copy(), self.graph, self.mdl)
         state = self._state(labels, len(charts))
         self._record(fit, "start", errors, state)
         try:
@@ -205,7 +205,7 @@ class AtlasLearner:
                 delete_charts(order, best, errors, self.graph, state, self.mdl)
                 self._record(fit, "delete", errors, state)
                 charts, errors, state = self._refit(charts, errors, state)
-                fit.charts, fit.labels = charts, state.labels
+                fit.charts, fit.labels = charts, state.labels.copy()
                 fit.n_iter = iteration
                 self._record(fit, "refit", errors, state)
                 if fit.energies[-1] >= before * (1 - _TOLERANCE):
@@ -223,7 +223,7 @@ class AtlasLearner:
         starts, rows = memberships(self.graph, labels, len(groups))
         members = [(i, rows[starts[i] : starts[i + 1]]) for i in range(len(groups))]
         self.fit_to(charts, members)
-        fit = Fit(charts, labels, self.graph, self.mdl, converged=True)
+        fit = Fit(charts, labels, self.graph, self.mdl, n_iter=1, converged=True)
         errors = self.table(charts)
         self._record(fit, "start", errors, self._state(labels, len(charts)))
         return fit

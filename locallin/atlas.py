@@ -61,7 +61,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : int or "auto", default="auto"
         Dimension of the charts (d), at most the number of features. "auto" is twice
         the root of the number of features, at most 30.
-    mdl : float, default=10.0
+    mdl : float, default=20.0
         Price of a chart, in units of the rows' mean squared distance from their
         mean: the paper's lambda is ``mdl`` times that (``mdl_``). The larger, the
         fewer charts.
@@ -86,11 +86,11 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     output : {"weights", "coordinates"}, default="weights"
         What ``transform`` returns.
     n_nearest : int or "auto", default="auto"
-        Number of nearest charts on which ``transform`` puts weight. "auto" is the
-        root of the number of charts, at least 10.
+        Number of nearest charts on which ``transform`` puts weight. "auto" is twice
+        the root of the number of charts, at least 10.
     gamma : float or "auto", default="auto"
         Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
-        "auto" spreads a row's weight over half of its nearest charts on average.
+        "auto" spreads a row's weight over 60 % of its nearest charts on average.
     n_jobs : int or None, default=None
         Threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
@@ -191,7 +191,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         n_components: int | str = "auto",
         *,
-        mdl: float = 10.0,
+        mdl: float = 20.0,
         n_neighbors: int = 2,
         n_proposals: int | str = "auto",
         init: str = "random",
@@ -564,15 +564,15 @@ def sample_rows(X, rng):
 def nearest_rule(wanted: int | str, n_charts: int) -> int:
     """Number of nearest charts that count; grows with the number of charts."""
     if wanted == "auto":
-        wanted = max(10, round(np.sqrt(n_charts)))
+        wanted = max(10, round(2 * np.sqrt(n_charts)))
     return min(wanted, n_charts)
 
 
 def gamma_rule(errors: np.ndarray) -> float:
-    """Bandwidth at which a row's weight spreads over half of its charts."""
+    """Bandwidth at which a row's weight spreads over 60 % of its charts."""
     k = errors.shape[1]
     distances = np.sqrt(errors)
-    beta = bandwidth_for_perplexity(distances, max(1.0, k / 2), SOFT_ASSIGNMENT)
+    beta = bandwidth_for_perplexity(distances, max(1.0, 0.6 * k), SOFT_ASSIGNMENT)
     return float(1.0 / np.sqrt(beta))
 
 

@@ -188,3 +188,55 @@ def latent_epoch(X, y, weights, W, p, alpha, s0, own, fixed=None):
         W *= min(1, np.sqrt(2 / alpha) / max(np.linalg.norm(W), 1e-300))
         mean += (W - mean) / s
     return mean
+
+
+def atlas_energy(errors, labels, neighbors, mdl):
+    """Eq. 1 of the Atlas paper; errors is (n_charts, n)."""
+    charts_of = [{labels[x]} for x in range(len(labels))]
+    for y, near in enumerate(neighbors):
+        for x in near:
+            charts_of[x].add(labels[y])
+    cost = sum(errors[i][x] for x, charts in enumerate(charts_of) for i in charts)
+    return cost + mdl * len(set(labels))
+
+
+def chart_errors(X, means, bases):
+    """Eq. 2-4: squared distance of each row from its back-projection, (n, m)."""
+    out = np.empty((len(X), len(means)))
+    for n, x in enumerate(X):
+        for i, (mean, basis) in enumerate(zip(means, bases, strict=True)):
+            back = basis.T @ (basis @ (x - mean)) + mean
+            out[n, i] = ((x - back) ** 2).sum()
+    return out
+
+
+def chart_weights(errors, gamma, k):
+    """Eq. 10 on the k nearest charts; the others have no weight (section 4.3)."""
+    weights = np.zeros_like(errors)
+    for row, out in zip(errors, weights, strict=True):
+        near = np.argsort(row, kind="stable")[:k]
+        out[near] = np.exp(-row[near] / gamma**2)
+    return weights
+
+
+def chart_kernel(X, Y, means, bases, gamma, k, local):
+    """Eq. 5 with ``local(p, q)`` as the kernel within a chart, not normalised."""
+    weights_x = chart_weights(chart_errors(X, means, bases), gamma, k)
+    weights_y = chart_weights(chart_errors(Y, means, bases), gamma, k)
+    out = np.zeros((len(X), len(Y)))
+    for a, x in enumerate(X):
+        for b, y in enumerate(Y):
+            for i, (mean, basis) in enumerate(zip(means, bases, strict=True)):
+                p, q = basis @ (x - mean), basis @ (y - mean)
+                out[a, b] += weights_x[a, i] * weights_y[b, i] * local(p, q)
+    return out
+
+
+def chart_features(p, kernel, constant):
+    """Eq. 13-15 without the weight: what a chart's linear model sees."""
+    features = [constant, *p]
+    if kernel == "quadratic":
+        features += [a * a for a in p]
+    elif kernel == "quadratic-cross":
+        features += [p[a] * p[b] for a in range(len(p)) for b in range(a + 1)]
+    return np.array(features)

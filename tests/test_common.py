@@ -4,6 +4,8 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from locallin import (
+    Atlas,
+    AtlasClassifier,
     DULLSVMClassifier,
     LLSVMClassifier,
     ML3Classifier,
@@ -32,6 +34,13 @@ ESTIMATORS = [
     DULLSVMClassifier(solver="sgd"),
     ML3Classifier(),
     ML3Classifier(p=1, init="random", shrinking=False),
+    AtlasClassifier(),
+    AtlasClassifier(kernel="linear"),
+    AtlasClassifier(kernel="quadratic-cross", loss="hinge"),
+    AtlasClassifier(multi_class="ovo", loss="hinge", normalize=False),
+    AtlasClassifier(kernel="quadratic", multi_class="ovo"),
+    Atlas(),
+    Atlas(init="kmeans", output="coordinates"),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
     AdaptiveCoding(n_anchors=8),
