@@ -244,7 +244,7 @@ def semeion(data, report, keep) -> None:
 
 def bandwidth(atlas, X, share) -> float:
     """Gamma at which a row's weight spreads over a share of its nearest charts."""
-    from locallin.atlas import nearest_rule
+    from locallin._charts import nearest_rule
     from locallin.coding import bandwidth_for_perplexity
 
     k = nearest_rule("auto", len(atlas.means_))

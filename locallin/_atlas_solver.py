@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
+from sklearn.neighbors import NearestNeighbors
 
+from locallin._charts import Charts, principal_chart
 from locallin._max_flow import minimum_cut
 from locallin._parallel import Crew, row_blocks
 from locallin.kernels.charts import (
@@ -18,12 +20,10 @@ from locallin.kernels.charts import (
     expansion_graph,
     memberships,
     relabel,
-    subtract_squares,
 )
 
-# Rows, and columns of a product, that go through the error table together.
+# Rows that go through the error table together.
 _ROWS = 1024
-_COLUMNS = 2048
 # Best charts of a point that can win it in an expansion, and the share of a chart
 # that must be among them for all its points to come along.
 _BEST = 20
@@ -33,74 +33,6 @@ _TOLERANCE = 1e-3
 
 # Called with (stage, energy, number of charts) after every stage.
 Monitor = Callable[[str, float, int], None]
-
-
-@dataclass
-class Charts:
-    """Affine charts x -> C_i (x - mu_i), relative to ``center``."""
-
-    center: np.ndarray  # (D,)
-    means: np.ndarray  # (m, D), from the center
-    bases: np.ndarray  # (m, d, D), rows orthonormal, or zero where the rank is less
-
-    def __len__(self) -> int:
-        return len(self.means)
-
-    def keep(self, chosen) -> "Charts":
-        """The chosen charts alone."""
-        return Charts(self.center, self.means[chosen], self.bases[chosen])
-
-    def centered(self, X, rows=slice(None)) -> np.ndarray:
-        """Some rows of X as a dense array, less the center."""
-        part = X[rows]
-        if sparse.issparse(part):
-            part = part.toarray()
-        return part - self.center
-
-    def errors(self, centered: np.ndarray) -> np.ndarray:
-        """Squared distances E_i(x) of centered rows from all charts (eq. 4)."""
-        n_charts, d, n_features = self.bases.shape
-        offsets = np.einsum("idf,if->id", self.bases, self.means)
-        out = centered @ (-2 * self.means.T)
-        out += np.einsum("if,if->i", centered, centered)[:, None]
-        out += np.einsum("if,if->i", self.means, self.means)
-        step = max(1, _COLUMNS // max(d, 1))
-        flat = self.bases.reshape(n_charts * d, n_features)
-        for start in range(0, n_charts, step):
-            part = slice(start, min(start + step, n_charts))
-            projections = centered @ flat[part.start * d : part.stop * d].T
-            subtract_squares(projections, offsets[part], out[:, part])
-        return out
-
-
-def principal_chart(rows: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and leading ``d`` principal directions of some rows, by their PCA.
-
-    Directions beyond the rows' rank are zero: they add nothing to a projection.
-    """
-    mean = rows.mean(axis=0)
-    rows = rows - mean
-    n, n_features = rows.shape
-    basis = np.zeros((d, n_features), rows.dtype)
-    take = min(d, n, n_features)
-    if n < n_features:
-        values, vectors = linalg.eigh(
-            rows @ rows.T, subset_by_index=(n - take, n - 1), check_finite=False
-        )
-        floor = max(values[-1], 0.0) * n * np.finfo(rows.dtype).eps
-        kept = (values > floor) & (values > 0)
-        found = (vectors[:, kept] / np.sqrt(values[kept])).T @ rows
-        # One step of orthonormalisation: small eigenvalues lose digits above.
-        found = np.linalg.qr(found[::-1].T)[0].T if len(found) else found
-    else:
-        values, vectors = linalg.eigh(
-            rows.T @ rows,
-            subset_by_index=(n_features - take, n_features - 1),
-            check_finite=False,
-        )
-        found = vectors[:, values > 0].T[::-1]
-    basis[: len(found)] = found
-    return mean, basis
 
 
 @dataclass
@@ -116,6 +48,59 @@ class Fit:
     n_iter: int = 0
     converged: bool = False
     interrupted: bool = False
+
+
+def find_neighbors(X, k: int, kind: str, n_jobs, rng) -> np.ndarray:
+    """Row numbers of the k nearest other rows, shape (n, k)."""
+    n = X.shape[0]
+    k = min(k, n - 1)
+    if k == 0:
+        return np.empty((n, 0), np.int32)
+    if kind == "exact":
+        search = NearestNeighbors(n_neighbors=k, n_jobs=n_jobs).fit(X)
+        return search.kneighbors(return_distance=False).astype(np.int32)
+    try:
+        from pynndescent import NNDescent
+    except ImportError as error:
+        raise ImportError(
+            "neighbors='approximate' needs pynndescent: pip install pynndescent, or "
+            "use neighbors='exact'."
+        ) from error
+    index = NNDescent(
+        X,
+        n_neighbors=max(k + 1, 15),
+        random_state=rng.randint(np.iinfo(np.int32).max),
+        n_jobs=n_jobs,
+    )
+    found = index.neighbor_graph[0]
+    # A duplicate can stand before the row itself.
+    others = np.argsort(found == np.arange(n)[:, None], axis=1, kind="stable")
+    return np.take_along_axis(found, others, axis=1)[:, :k].astype(np.int32)
+
+
+def check_graph(graph, n: int) -> np.ndarray:
+    """Neighbours as an array of row numbers, shape (n, k)."""
+    if sparse.issparse(graph):
+        graph = sparse.csr_array(graph)
+        counts = np.diff(graph.indptr)
+        if graph.shape != (n, n) or (counts != counts[0]).any():
+            raise ValueError(
+                f"graph must be of shape ({n}, {n}) with the same number of entries "
+                f"in each row; its shape is {graph.shape}, with {counts.min()} to "
+                f"{counts.max()} entries."
+            )
+        graph = graph.indices.reshape(n, counts[0])
+    graph = np.asarray(graph)
+    if graph.ndim != 2 or len(graph) != n or graph.dtype.kind not in "iu":
+        raise ValueError(
+            f"graph must hold row numbers, {n} rows of them; it has shape "
+            f"{graph.shape} and dtype {graph.dtype}."
+        )
+    if graph.size and (graph.min() < 0 or graph.max() >= n):
+        raise ValueError(f"graph must hold row numbers from 0 to {n - 1}.")
+    if (graph == np.arange(n)[:, None]).any():
+        raise ValueError("graph names a row among its own neighbours.")
+    return np.ascontiguousarray(graph, np.int32)
 
 
 class AtlasLearner:

@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from itertools import combinations
 from numbers import Integral, Real
 from threading import Event
 
@@ -15,6 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin._base import ScoringClassifier
+from locallin._chart_machines import linear_scores, local_models, machines_of, votes
+from locallin._charts import chart_codes, gamma_rule, nearest_rule, sample_rows
 from locallin._kernel_svm import ChartedRows, ChartKernel, solve_kernel_svm
 from locallin._parallel import in_threads, single_threaded_blas
 from locallin._sklearn import (
@@ -25,11 +26,10 @@ from locallin._sklearn import (
     validate_parameters,
 )
 from locallin._solvers import Problem, solve_dual
-from locallin.atlas import Atlas, chart_codes, gamma_rule, nearest_rule, sample_rows
+from locallin.atlas import Atlas
 from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
-from locallin.kernels.predict import entries_by_anchor
-from locallin.kernels.rows import PRODUCTS, SQUARES, Codes, Rows, expanded, n_expanded
+from locallin.kernels.rows import PRODUCTS, SQUARES, Codes, Rows, n_expanded
 
 # What the local models of a linear kernel see: coordinates alone, or made of them.
 _FEATURES = {"linear": None, "quadratic": SQUARES, "quadratic-cross": PRODUCTS}
@@ -355,14 +355,6 @@ class AtlasClassifier(ScoringClassifier):
             return self.alpha
         return 0.1 * (float(np.mean(squares)) or 1.0) / len(squares)
 
-    def _machines(self, n_classes) -> list[tuple[int, int | None]]:
-        """(positive class, negative class or None for all others) of each machine."""
-        if n_classes == 2:
-            return [(1, 0)]
-        if self.multi_class == "ovr":
-            return [(c, None) for c in range(n_classes)]
-        return list(combinations(range(n_classes), 2))
-
     def _reporter(self, n_machines):
         began = time.perf_counter()
 
@@ -385,7 +377,7 @@ class AtlasClassifier(ScoringClassifier):
         n_charts = len(self.atlas_.means_)
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
         upper = target.weights / (self.alpha_ * len(rows))
-        machines = self._machines(len(self.classes_))
+        machines = machines_of(len(self.classes_), self.multi_class)
         report = self._reporter(len(machines))
 
         def learn(number, positive, negative):
@@ -426,7 +418,7 @@ class AtlasClassifier(ScoringClassifier):
         local = Rows(points, kind, None)
         norms = feature_norms(local, codes, self.intercept_scaling_**2)
         self.alpha_ = self._default_alpha_for(norms)
-        machines = self._machines(len(self.classes_))
+        machines = machines_of(len(self.classes_), self.multi_class)
         report = self._reporter(len(machines))
         pairs = machines[0][1] is not None
 
@@ -494,31 +486,16 @@ class AtlasClassifier(ScoringClassifier):
         else:
 
             def score(part):
-                return self._linear_scores(*self._encode(part))
+                kind = _FEATURES[self.kernel]
+                model = self.coef_, self.intercept_, kind
+                return linear_scores(*self._encode(part), *model)
 
         with single_threaded_blas():
             scores = self._in_blocks(X, score)
         n_classes = len(self.classes_)
-        machines = self._machines(n_classes)
-        if n_classes > 2 and machines[0][1] is not None:
-            return _votes(scores, machines, n_classes)
+        if n_classes > 2 and self.multi_class == "ovo":
+            return votes(scores, machines_of(n_classes, "ovo"), n_classes)
         return scores
-
-    def _linear_scores(self, codes, points) -> np.ndarray:
-        """Scores of all machines, chart by chart."""
-        n, k, d = points.shape
-        kind = _FEATURES[self.kernel]
-        starts, entries, rows = entries_by_anchor(codes, len(self.coef_))
-        flat = points.reshape(n * k, d)
-        out = np.zeros((n, self.coef_.shape[1]), points.dtype)
-        for chart in np.flatnonzero(np.diff(starts)):
-            here = slice(*starts[chart : chart + 2])
-            features = flat[entries[here]]
-            if kind is not None:
-                features = expanded(features, kind)
-            values = features @ self.coef_[chart].T + self.intercept_[chart]
-            out[rows[here]] += codes.values[entries[here], None] * values
-        return out
 
     def _is_linear(self) -> bool:
         if self.kernel == "rbf":
@@ -573,46 +550,6 @@ class AtlasClassifier(ScoringClassifier):
         check_is_fitted(self)
         X = self._validate(X, reset=False)
         codes, points = self._encode(X, self.n_jobs)
-        n, k, _ = points.shape
-        charts = codes.indices.reshape(n, k)
-        weights = codes.values.reshape(n, k)
-        coef = np.zeros((n, self.coef_.shape[1], X.shape[1]), X.dtype)
-        intercept = np.zeros(coef.shape[:2], X.dtype)
-        for i in range(n):
-            for q in range(k):
-                chart, g = charts[i, q], weights[i, q]
-                by_coordinate = _secant(self.coef_[chart], points[i, q]) / self.scale_
-                direction = by_coordinate @ self.atlas_.components_[chart]
-                coef[i] += g * direction
-                intercept[i] += g * (
-                    self.intercept_[chart] - direction @ self.atlas_.means_[chart]
-                )
-        return coef, intercept
-
-
-def _secant(coef: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Weights v, (machines, d), with v . p = coef . features(p) for each machine."""
-    d = len(p)
-    linear, rest = coef[:, :d], coef[:, d:]
-    if rest.shape[1] == 0:
-        return linear
-    if rest.shape[1] == d:
-        return linear + rest * p
-    a, b = np.tril_indices(d)
-    products = np.zeros((len(coef), d, d), coef.dtype)
-    products[:, a, b] = rest
-    return linear + 0.5 * (products + products.transpose(0, 2, 1)) @ p
-
-
-def _votes(scores: np.ndarray, machines, n_classes: int) -> np.ndarray:
-    """Votes of one-vs-one machines, ties broken by the sum of their scores."""
-    votes = np.zeros((len(scores), n_classes), scores.dtype)
-    total = np.zeros_like(votes)
-    for machine, (positive, negative) in enumerate(machines):
-        score = scores[:, machine]
-        votes[:, positive] += score > 0
-        votes[:, negative] += score <= 0
-        total[:, positive] += score
-        total[:, negative] -= score
-    # Below one vote, whatever the scores are.
-    return votes + total / (3 * (np.abs(total) + 1))
+        return local_models(
+            codes, points, self.scale_, self.coef_, self.intercept_, self.atlas_
+        )

@@ -17,7 +17,14 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locallin._atlas_solver import AtlasLearner, Charts, Fit
+from locallin._atlas_solver import AtlasLearner, Fit, check_graph, find_neighbors
+from locallin._charts import (
+    Charts,
+    chart_codes,
+    gamma_rule,
+    nearest_rule,
+    sample_rows,
+)
 from locallin._matrix import BLOCK
 from locallin._max_flow import choose_backend
 from locallin._parallel import Crew, in_threads, row_blocks, single_threaded_blas
@@ -27,17 +34,12 @@ from locallin._sklearn import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.coding import bandwidth_for_perplexity
 from locallin.kernels.charts import Graph, holders_of, memberships
-from locallin.kernels.coding import SOFT_ASSIGNMENT
-from locallin.kernels.rows import Codes
 
 __all__ = ["Atlas"]
 
 # Entries of X above which k-means works on mini-batches.
 _MANY_ENTRIES = 2_000_000
-# Rows from which a bandwidth is chosen.
-_BANDWIDTH_ROWS = 5_000
 
 
 class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -287,10 +289,14 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     f"[Atlas] {text}, {time.perf_counter() - began:.1f} s", flush=True
                 )
 
-        neighbors = self._find_neighbors(X, graph)
+        if graph is None:
+            neighbors = find_neighbors(
+                X, self.n_neighbors, self.neighbors, self.n_jobs, rng
+            )
+        else:
+            neighbors = check_graph(graph, X.shape[0])
         report(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
         linked = Graph(neighbors, *holders_of(neighbors))
-        # The caller's arrays may be read-only; kernels take what they are given.
         with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
             learner = AtlasLearner(
                 X, linked, d, self.mdl_, d + 2, self.max_flow_, crew, rng,
@@ -321,30 +327,6 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 stacklevel=3,
             )
         return fit.interrupted
-
-    def _find_neighbors(self, X, graph) -> np.ndarray:
-        n = X.shape[0]
-        if graph is not None:
-            return _check_graph(graph, n)
-        k = min(self.n_neighbors, n - 1)
-        if k == 0:
-            return np.empty((n, 0), np.int32)
-        if self.neighbors == "exact":
-            search = NearestNeighbors(n_neighbors=k, n_jobs=self.n_jobs).fit(X)
-            return search.kneighbors(return_distance=False).astype(np.int32)
-        try:
-            from pynndescent import NNDescent
-        except ImportError as error:
-            raise ImportError(
-                "neighbors='approximate' needs pynndescent: pip install pynndescent, "
-                "or use neighbors='exact'."
-            ) from error
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        index = NNDescent(X, n_neighbors=max(k + 1, 15), random_state=seed)
-        found = index.neighbor_graph[0]
-        # A duplicate can stand before the row itself.
-        others = np.argsort(found == np.arange(n)[:, None], axis=1, kind="stable")
-        return np.take_along_axis(found, others, axis=1)[:, :k].astype(np.int32)
 
     def _start(self, X, d, rng) -> list[np.ndarray]:
         """Rows of the first charts."""
@@ -554,51 +536,6 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.member_rows_[slice(*bounds)]
 
 
-def sample_rows(X, rng):
-    """A sample of rows that is large enough to choose a bandwidth from."""
-    if X.shape[0] <= _BANDWIDTH_ROWS:
-        return X
-    return X[np.sort(rng.choice(X.shape[0], _BANDWIDTH_ROWS, replace=False))]
-
-
-def nearest_rule(wanted: int | str, n_charts: int) -> int:
-    """Number of nearest charts that count; grows with the number of charts."""
-    if wanted == "auto":
-        wanted = max(10, round(2 * np.sqrt(n_charts)))
-    return min(wanted, n_charts)
-
-
-def gamma_rule(errors: np.ndarray) -> float:
-    """Bandwidth at which a row's weight spreads over 60 % of its charts."""
-    k = errors.shape[1]
-    distances = np.sqrt(errors)
-    beta = bandwidth_for_perplexity(distances, max(1.0, 0.6 * k), SOFT_ASSIGNMENT)
-    return float(1.0 / np.sqrt(beta))
-
-
-def chart_codes(
-    nearest: np.ndarray, errors: np.ndarray, gamma: float, *, relative: bool = True
-) -> Codes:
-    """Weights exp(-E / gamma^2) of eq. 10; ``relative`` ones sum to one in each row.
-
-    For relative weights the smallest error is taken off first, so that a row far
-    from every chart has weights too. Charts ascend within a row.
-    """
-    n, k = nearest.shape
-    if relative:
-        errors = errors - errors[:, :1]
-    with np.errstate(over="ignore"):
-        weights = np.exp(-errors / gamma / gamma).astype(errors.dtype)
-    if relative:
-        weights /= weights.sum(axis=1, keepdims=True)
-    order = np.argsort(nearest, axis=1)
-    return Codes(
-        np.arange(0, n * k + 1, k),
-        np.take_along_axis(nearest, order, axis=1).ravel(),
-        np.take_along_axis(weights, order, axis=1).ravel(),
-    )
-
-
 def _center_and_variance(X) -> tuple[np.ndarray, float]:
     """Mean of the rows, and their mean squared distance from it."""
     if sparse.issparse(X):
@@ -611,28 +548,3 @@ def _center_and_variance(X) -> tuple[np.ndarray, float]:
         with np.errstate(over="ignore"):
             variance = X.var(axis=0, dtype=float).sum()
     return mean.astype(X.dtype), max(float(variance), 0.0)
-
-
-def _check_graph(graph, n) -> np.ndarray:
-    """Neighbours as an array of row numbers, shape (n, k)."""
-    if sparse.issparse(graph):
-        graph = sparse.csr_array(graph)
-        counts = np.diff(graph.indptr)
-        if graph.shape != (n, n) or (counts != counts[0]).any():
-            raise ValueError(
-                f"graph must be of shape ({n}, {n}) with the same number of entries "
-                f"in each row; its shape is {graph.shape}, with {counts.min()} to "
-                f"{counts.max()} entries."
-            )
-        graph = graph.indices.reshape(n, counts[0])
-    graph = np.asarray(graph)
-    if graph.ndim != 2 or len(graph) != n or graph.dtype.kind not in "iu":
-        raise ValueError(
-            f"graph must hold row numbers, {n} rows of them; it has shape "
-            f"{graph.shape} and dtype {graph.dtype}."
-        )
-    if graph.size and (graph.min() < 0 or graph.max() >= n):
-        raise ValueError(f"graph must hold row numbers from 0 to {n - 1}.")
-    if (graph == np.arange(n)[:, None]).any():
-        raise ValueError("graph names a row among its own neighbours.")
-    return np.ascontiguousarray(graph, np.int32)

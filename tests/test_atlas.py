@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from locallin import Atlas
-from locallin._atlas_solver import Charts, principal_chart
+from locallin._charts import Charts, principal_chart
 from locallin._max_flow import minimum_cut
 from locallin.kernels.charts import (
     FIRST,

@@ -1,0 +1,76 @@
+"""What the machines of a chart classifier share: who against whom, scores, weights."""
+
+from itertools import combinations
+
+import numpy as np
+
+from locallin.kernels.predict import entries_by_anchor
+from locallin.kernels.rows import expanded
+
+
+def machines_of(n_classes: int, multi_class: str) -> list[tuple[int, int | None]]:
+    """(positive class, negative class or None for all others) of each machine."""
+    if n_classes == 2:
+        return [(1, 0)]
+    if multi_class == "ovr":
+        return [(c, None) for c in range(n_classes)]
+    return list(combinations(range(n_classes), 2))
+
+
+def linear_scores(codes, points, coef, intercept, kind) -> np.ndarray:
+    """Scores of all machines, chart by chart: one product for the rows it serves."""
+    n, k, d = points.shape
+    starts, entries, rows = entries_by_anchor(codes, len(coef))
+    flat = points.reshape(n * k, d)
+    out = np.zeros((n, coef.shape[1]), points.dtype)
+    for chart in np.flatnonzero(np.diff(starts)):
+        here = slice(*starts[chart : chart + 2])
+        features = flat[entries[here]]
+        if kind is not None:
+            features = expanded(features, kind)
+        values = features @ coef[chart].T + intercept[chart]
+        out[rows[here]] += codes.values[entries[here], None] * values
+    return out
+
+
+def local_models(codes, points, scale, coef, intercept, atlas):
+    """Effective weights (n, machines, D) and intercepts (n, machines) of each row."""
+    n, k, _ = points.shape
+    charts = codes.indices.reshape(n, k)
+    weights = codes.values.reshape(n, k)
+    shape = n, coef.shape[1], atlas.means_.shape[1]
+    out, offset = np.zeros(shape, points.dtype), np.zeros(shape[:2], points.dtype)
+    for i in range(n):
+        for chart, g, p in zip(charts[i], weights[i], points[i], strict=True):
+            direction = _secant(coef[chart], p) / scale @ atlas.components_[chart]
+            out[i] += g * direction
+            offset[i] += g * (intercept[chart] - direction @ atlas.means_[chart])
+    return out, offset
+
+
+def _secant(coef: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Weights v, (machines, d), with v . p = coef . features(p) for each machine."""
+    d = len(p)
+    linear, rest = coef[:, :d], coef[:, d:]
+    if rest.shape[1] == 0:
+        return linear
+    if rest.shape[1] == d:
+        return linear + rest * p
+    a, b = np.tril_indices(d)
+    products = np.zeros((len(coef), d, d), coef.dtype)
+    products[:, a, b] = rest
+    return linear + 0.5 * (products + products.transpose(0, 2, 1)) @ p
+
+
+def votes(scores: np.ndarray, machines, n_classes: int) -> np.ndarray:
+    """Votes of one-vs-one machines, ties broken by the sum of their scores."""
+    votes = np.zeros((len(scores), n_classes), scores.dtype)
+    total = np.zeros_like(votes)
+    for machine, (positive, negative) in enumerate(machines):
+        score = scores[:, machine]
+        votes[:, positive] += score > 0
+        votes[:, negative] += score <= 0
+        total[:, positive] += score
+        total[:, negative] -= score
+    # Below one vote, whatever the scores are.
+    return votes + total / (3 * (np.abs(total) + 1))
