@@ -7,6 +7,9 @@ most), first the atlas, then the classifier's; test rows are looked at once per 
 The seed is that of the atlas.
 """
 
+import resource
+from multiprocessing import get_context
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -24,7 +27,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC, LinearSVC
 
-from benchmarks._common import earlier, error, save
+from benchmarks._common import earlier, error, median_seconds, save, seconds
 from locallin import Atlas, AtlasClassifier
 
 # Printed test errors, Tables 3 and 4.
@@ -359,7 +362,77 @@ def show(name, method, entry) -> None:
     )
 
 
-PARTS = ("usps", "usps, noise", "semeion", "letter", "mnist", "mnist, few labels")
+def timing(data, report, keep) -> None:
+    """Time of the atlas with its neighbours, and of machines, each in a new process."""
+    for name, mdl in (("usps", 33), ("mnist", 20), ("mnist", 2)):
+        key = f"{name}, mdl = {mdl}"
+        if key in report:
+            continue
+        with get_context("spawn").Pool(1) as pool:
+            report[key] = pool.apply(time_atlas, (data, name, mdl))
+        print(key, report[key], flush=True)
+        keep()
+
+
+def time_atlas(data, name, mdl) -> dict:
+    from sklearnex.svm import SVC as FastSVC
+
+    X, y, X_test, y_test = load(data, name)
+    rows = np.vstack([X, X_test])
+    Atlas(30, n_jobs=2).fit(rows[:2000])  # compile
+    repeats = 3 if name == "usps" else 1
+    times = []
+    for seed in range(repeats):
+        make = Atlas(30, mdl=mdl, random_state=seed, n_jobs=2)
+        spent, atlas = seconds(lambda a=make: a.fit(rows))
+        times.append(spent)
+    entry = {
+        "rows": len(rows),
+        "charts": len(atlas.means_),
+        "atlas_seconds": float(np.median(times)),
+        "peak_gigabytes_atlas": peak_gigabytes(),
+    }
+    # The floor of a table of errors: its matrix product, on the test rows.
+    flat = atlas.components_.reshape(-1, X.shape[1])
+    floor = median_seconds(lambda: X_test @ flat.T, 3)
+    whole = median_seconds(lambda: atlas.reconstruction_errors(X_test), 3)
+    entry["table of errors / bare matrix product"] = whole / floor
+    for kernel, settings in {"rbf": {"multi_class": "ovo"}, "linear": {}}.items():
+        model = AtlasClassifier(
+            FrozenEstimator(atlas), kernel=kernel, n_jobs=2, random_state=0, **settings
+        )
+        model.fit(X[:2000], y[:2000])
+        entry[f"fit_seconds, {kernel}"], _ = seconds(lambda m=model: m.fit(X, y))
+        spent = median_seconds(lambda m=model: m.predict(X_test), 1)
+        entry[f"batch_microseconds_per_row, {kernel}"] = 1e6 * spent / len(X_test)
+        entry[f"test_error, {kernel}"] = error(model, X_test, y_test)
+    entry["peak_gigabytes"] = peak_gigabytes()
+    peer = FastSVC(C=10)
+    entry["fit_seconds, RBF SVC (scikit-learn-intelex)"], _ = seconds(
+        lambda: peer.fit(X, y)
+    )
+    spent, _ = seconds(lambda: peer.predict(X_test))
+    entry["batch_microseconds_per_row, RBF SVC (scikit-learn-intelex)"] = (
+        1e6 * spent / len(X_test)
+    )
+    entry["test_error, RBF SVC (scikit-learn-intelex)"] = error(peer, X_test, y_test)
+    return entry
+
+
+def peak_gigabytes() -> float:
+    """Largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+
+
+PARTS = (
+    "time",
+    "usps",
+    "usps, noise",
+    "semeion",
+    "letter",
+    "mnist",
+    "mnist, few labels",
+)
 
 
 def run(data, results, only=None) -> None:
@@ -372,6 +445,8 @@ def run(data, results, only=None) -> None:
         entry = report.setdefault(part, {})
         if part in SEEDS:
             table(part, data, entry, keep)
+        elif part == "time":
+            timing(data, entry, keep)
         elif part == "semeion":
             semeion(data, entry, keep)
         elif part == "mnist, few labels":

@@ -104,6 +104,67 @@ def ml3_small() -> str:
     return "\n".join(lines)
 
 
+def plus_minus(entry) -> str:
+    return f"{entry['mean']:.2f} +- {entry['deviation']:.2f}"
+
+
+def atlas() -> str:
+    lines = [
+        "| | kernel | transductive | inductive | printed | hard | hard, printed |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    results = read("atlas")
+    for data in ("usps", "letter", "semeion", "mnist"):
+        for kernel in ("rbf", "linear", "quadratic", "quadratic-cross"):
+            entry = results[data][kernel]
+            if data == "semeion":
+                within = results[data].get(f"{kernel}, inductive")
+                hard = results[data].get(f"{kernel}, hard")
+                printed = "" if hard is None else f"{hard['printed']:.2f}"
+                soft = entry
+            else:
+                within = entry["inductive"]
+                hard = entry.get("hard, transductive")
+                printed = "" if hard is None else f"{entry['hard, printed']:.2f}"
+                soft = entry["transductive"]
+            cells = ["" if e is None else plus_minus(e) for e in (soft, within, hard)]
+            lines.append(
+                f"| {data.upper()} | {kernel} | {cells[0]} | {cells[1]} "
+                f"| {entry['printed']:.2f} | {cells[2]} | {printed} |"
+            )
+        peer = results[data]["RBF SVC"]
+        peer = plus_minus(peer) if "mean" in peer else f"{peer['test_error']:.2f}"
+        lines.append(f"| {data.upper()} | RBF SVC, no charts | | {peer} | | | |")
+    return "\n".join(lines)
+
+
+def atlas_few() -> str:
+    results = read("atlas")["mnist, few labels"]
+    lines = ["| | 100 labels | 1000 labels |", "|---|---|---|"]
+    for method in results["100"]:
+        cells = []
+        for n in ("100", "1000"):
+            errors = results[n][method]
+            mean = sum(errors) / len(errors)
+            square = sum((e - mean) ** 2 for e in errors) / (len(errors) - 1)
+            cells.append(f"{mean:.2f} +- {square**0.5:.2f}")
+        lines.append(f"| {method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def atlas_noise() -> str:
+    results = read("atlas")["usps, noise"]
+    methods = list(next(iter(results.values())))
+    lines = [
+        "| noise | " + " | ".join(methods) + " |",
+        "|---|" + "---|" * len(methods),
+    ]
+    for level, entry in results.items():
+        cells = [plus_minus(entry[m]) for m in methods]
+        lines.append(f"| {level} % | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 TABLES = {
     "accuracy": accuracy,
     "speed": speed,
@@ -111,6 +172,9 @@ TABLES = {
     "joint": joint,
     "ml3": ml3,
     "ml3, small sets": ml3_small,
+    "atlas": atlas,
+    "atlas, few labels": atlas_few,
+    "atlas, noise": atlas_noise,
 }
 
 if __name__ == "__main__":
