@@ -8,6 +8,8 @@ The seed is that of the atlas.
 """
 
 import resource
+from functools import partial
+from itertools import product
 from multiprocessing import get_context
 
 import numpy as np
@@ -290,69 +292,79 @@ def few_labels(data, report, keep) -> None:
     """Table 2: MNIST with 100 and 1000 labels, settings by CV on labelled rows only."""
     X, y, X_test, y_test = load(data, "mnist")
     rows = np.vstack([X, X_test])
-    atlases = Atlases(rows)
+    peers = {"LabelSpreading": 0.2, "LabelSpreading, alpha = 0.99": 0.99}
     near = kneighbors_graph(rows, 7, mode="connectivity", n_jobs=2)
     near = 0.5 * (near + near.T)
     small = PCA(50, random_state=0).fit_transform(rows)
-    for n_labels in (100, 1000):
-        key = str(n_labels)
-        errors = report.setdefault(key, {})
-        for trial in range(len(errors.get("RBF SVC", [])), TRIALS):
-            rng = np.random.RandomState(trial)
-            labelled = rng.choice(len(X), n_labels, replace=False)
-            while np.bincount(y[labelled], minlength=10).min() < 2:
-                labelled = rng.choice(len(X), n_labels, replace=False)
-            Xl, yl = X[labelled], y[labelled]
-            cv = StratifiedKFold(min(5, np.bincount(yl).min()), shuffle=True,
-                                 random_state=0)  # fmt: skip
+    atlases = Atlases(rows)
+    clusters = Atlas(30, init="kmeans", random_state=0, n_jobs=2)
+    clusters = FrozenEstimator(clusters.fit(rows, graph=atlases.graph))
+    scale = X.var(axis=0).sum()
+    grid = {"C": [10], "gamma": [g / scale for g in (0.25, 0.5, 1, 2)]}
+    for n_labels, trial in product((100, 1000), range(TRIALS)):
+        errors = report.setdefault(str(n_labels), {})
+        labelled = choose_labels(y, n_labels, trial)
+        Xl, yl = X[labelled], y[labelled]
+        folds = min(5, np.bincount(yl).min())
+        cv = StratifiedKFold(folds, shuffle=True, random_state=0)
+        some = np.full(len(rows), -1)
+        some[labelled] = yl
+
+        def tuned(Xl=Xl, yl=yl, cv=cv):
             tried = []
             for mdl in (20, 60):
-                atlas = atlases.get(30, mdl, 0)
-                base = AtlasClassifier(atlas, n_jobs=2, random_state=0)
+                base = AtlasClassifier(
+                    atlases.get(30, mdl, 0), n_jobs=2, random_state=0
+                )
                 sigma = clone(base).fit(Xl, yl).sigma_
                 for factor in (0.5, 1.0):
                     model = clone(base).set_params(sigma=factor * sigma)
                     score = cross_val_score(model, Xl, yl, cv=cv).mean()
-                    tried.append((1 - score, mdl, factor, model))
-            model = min(tried, key=lambda t: t[0])[-1].fit(Xl, yl)
-            plain = AtlasClassifier(atlases.get(30, 20, 0), n_jobs=2, random_state=0)
-            kmeans = AtlasClassifier(
-                atlases.known.setdefault(
-                    "kmeans",
-                    FrozenEstimator(
-                        Atlas(30, init="kmeans", random_state=0, n_jobs=2).fit(
-                            rows, graph=atlases.graph
-                        )
-                    ),
-                ),
-                n_jobs=2,
-                random_state=0,
-            )
-            scale = X.var(axis=0).sum()
-            grid = {"C": [10], "gamma": [g / scale for g in (0.25, 0.5, 1, 2)]}
-            some = np.full(len(rows), -1)
-            some[labelled] = yl
-            spreading = LabelSpreading(kernel=lambda *_: near, max_iter=100)
-            training = SelfTrainingClassifier(
+                    tried.append((score, model))
+            return max(tried, key=lambda t: t[0])[1].fit(Xl, yl)
+
+        def plain(atlas, Xl=Xl, yl=yl):
+            return AtlasClassifier(atlas, n_jobs=2, random_state=0).fit(Xl, yl)
+
+        def spread(alpha, some=some):
+            model = LabelSpreading(kernel=lambda *_: near, alpha=alpha, max_iter=200)
+            found = model.fit(rows, some).transduction_[len(X) :]
+            return round(100 * float((found != y_test).mean()), 4)
+
+        def self_trained(some=some):
+            model = SelfTrainingClassifier(
                 LogisticRegression(solver="newton-cholesky"), threshold=0.9
             )
-            found = {
-                "AtlasRBF": error(model, X_test, y_test),
-                "AtlasRBF, defaults": error(plain.fit(Xl, yl), X_test, y_test),
-                "AtlasRBF, k-means charts": error(kmeans.fit(Xl, yl), X_test, y_test),
-                "RBF SVC": error(
-                    GridSearchCV(SVC(), grid, cv=cv).fit(Xl, yl), X_test, y_test
-                ),
-            }
-            known = spreading.fit(rows, some).transduction_[len(X) :]
-            found["LabelSpreading"] = round(100 * float((known != y_test).mean()), 4)
-            training.fit(small[: len(X)], some[: len(X)])
-            found["SelfTraining"] = error(training, small[len(X) :], y_test)
-            for method, value in found.items():
-                errors.setdefault(method, []).append(value)
-            keep()
-            means = {m: round(float(np.mean(v)), 2) for m, v in errors.items()}
-            print(f"mnist, {n_labels} labels, {trial + 1} trials: {means}", flush=True)
+            model.fit(small[: len(X)], some[: len(X)])
+            return error(model, small[len(X) :], y_test)
+
+        methods = {
+            "AtlasRBF": lambda: error(tuned(), X_test, y_test),
+            "AtlasRBF, defaults": lambda: error(
+                plain(atlases.get(30, 20, 0)), X_test, y_test
+            ),
+            "AtlasRBF, k-means charts": lambda: error(plain(clusters), X_test, y_test),
+            "RBF SVC": lambda Xl=Xl, yl=yl, cv=cv: error(
+                GridSearchCV(SVC(), grid, cv=cv).fit(Xl, yl), X_test, y_test
+            ),
+            **{name: partial(spread, alpha) for name, alpha in peers.items()},
+            "SelfTraining": self_trained,
+        }
+        for name, measure in methods.items():
+            if len(errors.setdefault(name, [])) == trial:
+                errors[name].append(measure())
+        keep()
+        means = {m: round(float(np.mean(v)), 2) for m, v in errors.items()}
+        print(f"mnist, {n_labels} labels, {trial + 1} trials: {means}", flush=True)
+
+
+def choose_labels(y, n_labels, trial) -> np.ndarray:
+    """Rows to be labelled, at least two of each class."""
+    rng = np.random.RandomState(trial)
+    while True:
+        labelled = rng.choice(len(y), n_labels, replace=False)
+        if np.bincount(y[labelled], minlength=10).min() >= 2:
+            return labelled
 
 
 def show(name, method, entry) -> None:
