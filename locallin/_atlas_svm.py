@@ -119,6 +119,8 @@ class AtlasClassifier(ScoringClassifier):
         RBF kernel: rows of X that are support vectors.
     dual_coef_ : ndarray of shape (n_support, n_machines)
         RBF kernel: their signed dual variables.
+    support_starts_, support_rows_, support_points_ : ndarray
+        RBF kernel: the support vectors sorted by chart, as the kernel takes them.
     n_iter_ : int
         Largest number of passes of any machine.
     n_features_in_ : int
@@ -408,8 +410,7 @@ class AtlasClassifier(ScoringClassifier):
         self.dual_coef_ = dual[support]
         self.intercept_ = np.array([s.intercept for _, s in solved], points.dtype)
         kernel = ChartKernel.of(charted[support], n_charts)
-        self.support_starts_, self.support_rows_ = kernel.starts, kernel.rows
-        self.support_points_, self.support_weights_ = kernel.points, kernel.weights
+        self.support_starts_, self.support_rows_, self.support_points_ = kernel
         return [solution for _, solution in solved]
 
     def _fit_linear(self, X, rows, target, stop: Event, rng) -> list:
@@ -469,10 +470,7 @@ class AtlasClassifier(ScoringClassifier):
     def _scores(self, X) -> np.ndarray:
         if self.kernel == "rbf":
             kernel = ChartKernel(
-                self.support_starts_,
-                self.support_rows_,
-                self.support_points_,
-                self.support_weights_,
+                self.support_starts_, self.support_rows_, self.support_points_
             )
 
             def score(part):

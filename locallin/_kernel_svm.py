@@ -40,14 +40,15 @@ class ChartedRows:
 class ChartKernel(NamedTuple):
     """Rows sorted by chart, to take their kernel with any others chart by chart.
 
-    Chart i has the entries ``starts[i] .. starts[i + 1]``: a row, its coordinates in
-    the chart (divided by sigma) and its weight.
+    Chart i has the entries ``starts[i] .. starts[i + 1]``: the number of a row, and a
+    point [sqrt(2) p, 1, log w - |p|^2] made of its coordinates and its weight. The
+    product of two points, one with its last two numbers exchanged, is the logarithm of
+    w w' exp(-|p - p'|^2): a matrix product and exp are all there is to do.
     """
 
     starts: np.ndarray  # (n_charts + 1,)
     rows: np.ndarray
     points: np.ndarray
-    weights: np.ndarray
 
     @classmethod
     def of(cls, charted: ChartedRows, n_charts: int) -> "ChartKernel":
@@ -57,28 +58,30 @@ class ChartKernel(NamedTuple):
         order = np.argsort(flat, kind="stable")
         starts = np.searchsorted(flat[order], np.arange(n_charts + 1))
         here = order // k, order % k
-        return cls(starts, here[0], charted.coordinates[here], charted.weights[here])
+        p, w = charted.coordinates[here], charted.weights[here]
+        points = np.empty((len(p), p.shape[1] + 2), p.dtype)
+        np.multiply(p, np.sqrt(2), out=points[:, :-2])
+        points[:, -2] = 1
+        # The smallest weight that has a logarithm is as good as none.
+        np.log(np.maximum(w, np.finfo(w.dtype).tiny), out=points[:, -1])
+        points[:, -1] -= np.einsum("nd,nd->n", p, p)
+        return cls(starts, here[0], points)
 
     def products(self, queries: "ChartKernel"):
         """Yield (query rows, own rows, kernel) of each chart that both sides use."""
         shared = (np.diff(self.starts) > 0) & (np.diff(queries.starts) > 0)
+        d = self.points.shape[1] - 2
+        exchanged = queries.points[:, [*range(d), d + 1, d]]
         for chart in np.flatnonzero(shared):
             here = slice(*queries.starts[chart : chart + 2])
             there = slice(*self.starts[chart : chart + 2])
-            p, q = queries.points[here], self.points[there]
-            values = p @ q.T
-            values *= 2
-            values -= np.einsum("nd,nd->n", p, p)[:, None]
-            values -= np.einsum("nd,nd->n", q, q)
-            np.minimum(values, 0, out=values)
+            values = exchanged[here] @ self.points[there].T
             np.exp(values, out=values)
-            values *= queries.weights[here, None]
-            values *= self.weights[there]
             yield queries.rows[here], self.rows[there], values
 
     def block(self, queries: ChartedRows, n_rows: int) -> np.ndarray:
         """Kernel of the queries with the ``n_rows`` own rows, dense."""
-        out = np.zeros((len(queries), n_rows), self.weights.dtype)
+        out = np.zeros((len(queries), n_rows), self.points.dtype)
         sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
         for here, there, values in self.products(sorted_queries):
             scatter_add(out, here, there, values)
@@ -86,7 +89,7 @@ class ChartKernel(NamedTuple):
 
     def scores(self, queries: ChartedRows, dual: np.ndarray) -> np.ndarray:
         """Kernel of the queries with own rows, times ``dual`` (own rows, scores)."""
-        out = np.zeros((len(queries), dual.shape[1]), self.weights.dtype)
+        out = np.zeros((len(queries), dual.shape[1]), self.points.dtype)
         sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
         for here, there, values in self.products(sorted_queries):
             out[here] += values @ dual[there]
