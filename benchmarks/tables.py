@@ -114,7 +114,7 @@ def atlas() -> str:
         "|---|---|---|---|---|---|---|",
     ]
     results = read("atlas")
-    for data in ("usps", "letter", "semeion", "mnist"):
+    for data in ("usps", "usps, roots", "letter", "semeion", "mnist"):
         for kernel in ("rbf", "linear", "quadratic", "quadratic-cross"):
             entry = results[data].get(kernel)
             if entry is None:
