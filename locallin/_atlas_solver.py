@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
-from locallin._charts import Charts, principal_chart
+from locallin._charts import Charts, principal_chart, smallest
 from locallin._max_flow import minimum_cut
 from locallin._parallel import Crew, row_blocks
 from locallin.kernels.charts import (
@@ -42,7 +42,6 @@ class Fit:
     charts: Charts
     labels: np.ndarray
     graph: Graph
-    mdl: float
     stages: list[str] = field(default_factory=list)
     energies: list[float] = field(default_factory=list)
     n_iter: int = 0
@@ -106,9 +105,11 @@ def check_graph(graph, n: int) -> np.ndarray:
 class AtlasLearner:
     """Minimises the energy of eq. 1 over labels and charts in turn."""
 
-    def __init__(self, X, graph, d, mdl, min_size, backend, crew: Crew, rng, monitor):
+    def __init__(
+        self, X, graph: Graph, d, mdl, backend, crew: Crew, rng, monitor: Monitor
+    ):
         self.X, self.graph, self.d, self.mdl = X, graph, d, mdl
-        self.min_size, self.backend = min_size, backend
+        self.min_size, self.backend = d + 2, backend
         self.crew, self.rng, self.monitor = crew, rng, monitor
         self.blocks = row_blocks(X.shape[0], _ROWS)
 
@@ -139,15 +140,7 @@ class AtlasLearner:
         out = np.empty((n, q), np.int32)
 
         def rank(start, stop):
-            part = errors[:, start:stop].T.copy()
-            if q < m:
-                found = np.argpartition(part, q - 1, axis=1)[:, :q]
-            else:
-                found = np.broadcast_to(np.arange(m), part.shape)
-            order = np.take_along_axis(part, found, axis=1).argsort(
-                axis=1, kind="stable"
-            )
-            out[start:stop] = np.take_along_axis(found, order, axis=1)
+            out[start:stop] = smallest(errors[:, start:stop].T.copy(), q)[0]
 
         self.crew.run(rank, self.blocks)
         return out
@@ -177,7 +170,7 @@ class AtlasLearner:
         """Alternate labelling and refitting until the energy stops falling."""
         errors = self.table(charts)
         labels = errors.argmin(axis=0).astype(np.int32)
-        fit = Fit(charts, labels.copy(), self.graph, self.mdl)
+        fit = Fit(charts, labels.copy(), self.graph)
         state = self._state(labels, len(charts))
         self._record(fit, "start", errors, state)
         try:
@@ -208,7 +201,7 @@ class AtlasLearner:
         starts, rows = memberships(self.graph, labels, len(groups))
         members = [(i, rows[starts[i] : starts[i + 1]]) for i in range(len(groups))]
         self.fit_to(charts, members)
-        fit = Fit(charts, labels, self.graph, self.mdl, n_iter=1, converged=True)
+        fit = Fit(charts, labels, self.graph, n_iter=1, converged=True)
         errors = self.table(charts)
         self._record(fit, "start", errors, self._state(labels, len(charts)))
         return fit

@@ -351,6 +351,14 @@ class AtlasClassifier(ScoringClassifier):
             codes = codes._replace(values=codes.values / lengths)
         return codes, points
 
+    def _charted(self, X, n_jobs=None) -> ChartedRows:
+        """Rows as the chart kernel sees them."""
+        codes, points = self._encode(X, n_jobs)
+        shape = points.shape[:2]
+        return ChartedRows(
+            codes.indices.reshape(shape), codes.values.reshape(shape), points
+        )
+
     def _default_alpha_for(self, squares) -> float:
         """C = 10 where the kernel's diagonal has the given mean."""
         if self.alpha != "auto":
@@ -371,11 +379,7 @@ class AtlasClassifier(ScoringClassifier):
         return report
 
     def _fit_rbf(self, X, rows, target, stop: Event) -> list:
-        codes, points = self._encode(X[rows], self.n_jobs)
-        shape = len(rows), self.n_nearest_
-        charted = ChartedRows(
-            codes.indices.reshape(shape), codes.values.reshape(shape), points
-        )
+        charted = self._charted(X[rows], self.n_jobs)
         n_charts = len(self.atlas_.means_)
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
         upper = target.weights / (self.alpha_ * len(rows))
@@ -402,13 +406,13 @@ class AtlasClassifier(ScoringClassifier):
 
         tasks = [(i, *machine) for i, machine in enumerate(machines)]
         solved = in_threads(learn, tasks, self.n_jobs)
-        dual = np.zeros((len(rows), len(machines)), points.dtype)
+        dual = np.zeros((len(rows), len(machines)), X.dtype)
         for machine, (here, solution) in enumerate(solved):
             dual[here, machine] = solution.dual
         support = np.flatnonzero(dual.any(axis=1))
         self.support_ = rows[support]
         self.dual_coef_ = dual[support]
-        self.intercept_ = np.array([s.intercept for _, s in solved], points.dtype)
+        self.intercept_ = np.array([s.intercept for _, s in solved], X.dtype)
         kernel = ChartKernel.of(charted[support], n_charts)
         self.support_starts_, self.support_rows_, self.support_points_ = kernel
         return [solution for _, solution in solved]
@@ -474,11 +478,7 @@ class AtlasClassifier(ScoringClassifier):
             )
 
             def score(part):
-                codes, points = self._encode(part)
-                shape = part.shape[0], self.n_nearest_
-                charted = ChartedRows(
-                    codes.indices.reshape(shape), codes.values.reshape(shape), points
-                )
+                charted = self._charted(part)
                 return kernel.scores(charted, self.dual_coef_) + self.intercept_
 
         else:

@@ -84,6 +84,17 @@ def principal_chart(rows: np.ndarray, d: int) -> tuple[np.ndarray, np.ndarray]:
     return mean, basis
 
 
+def smallest(errors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The k charts of smallest error of each row and the errors, both ascending."""
+    if k < errors.shape[1]:
+        found = np.argpartition(errors, k - 1, axis=1)[:, :k]
+    else:
+        found = np.broadcast_to(np.arange(errors.shape[1]), errors.shape)
+    values = np.take_along_axis(errors, found, axis=1)
+    order = np.lexsort((found, values), axis=1)
+    return tuple(np.take_along_axis(a, order, axis=1) for a in (found, values))
+
+
 def sample_rows(X, rng):
     """A sample of rows that is large enough to choose a bandwidth from."""
     if X.shape[0] <= _BANDWIDTH_ROWS:

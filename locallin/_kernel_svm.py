@@ -103,7 +103,6 @@ class KernelSolution:
     dual: np.ndarray
     intercept: float
     n_iter: int
-    gap: float
     objective: float
     converged: bool
 
@@ -183,9 +182,7 @@ def solve_kernel_svm(
     intercept = levels[free].mean() if free.any() else 0.5 * (top + bottom)
     # 1/2 a'Qa - 1'a, from g = Qa - 1.
     objective = 0.5 * float(dual @ (gradient - 1.0))
-    return KernelSolution(
-        y * dual, float(intercept), iteration, float(top - bottom), objective, converged
-    )
+    return KernelSolution(y * dual, float(intercept), iteration, objective, converged)
 
 
 def _working_set(y, upper, dual, gradient, last) -> np.ndarray:

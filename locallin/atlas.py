@@ -24,6 +24,7 @@ from locallin._charts import (
     gamma_rule,
     nearest_rule,
     sample_rows,
+    smallest,
 )
 from locallin._matrix import BLOCK
 from locallin._max_flow import choose_backend
@@ -299,7 +300,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         linked = Graph(neighbors, *holders_of(neighbors))
         with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
             learner = AtlasLearner(
-                X, linked, d, self.mdl_, d + 2, self.max_flow_, crew, rng,
+                X, linked, d, self.mdl_, self.max_flow_, crew, rng,
                 lambda stage, energy, m: report(
                     f"{stage}: energy {energy:.6g}, {m} charts"
                 ),
@@ -317,7 +318,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 learner.fit_to(charts, list(enumerate(groups)))
                 report(f"{len(groups)} random charts")
                 fit = learner.run(charts, self.max_iter)
-            self._keep(X, fit)
+            self._keep(fit)
         self._choose_weights(X, rng)
         if not (fit.converged or fit.interrupted):
             warnings.warn(
@@ -347,8 +348,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 # Fewer distinct rows than clusters: the empty ones are dropped.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = kmeans.fit(X).labels_
-            found = [np.flatnonzero(labels == i) for i in np.unique(labels)]
-            return found
+            return [np.flatnonzero(labels == i) for i in np.unique(labels)]
         if wanted == "auto":
             wanted = int(np.clip(n // 45, 10, 2000))
         seeds = rng.choice(n, min(wanted, n), replace=False)
@@ -356,7 +356,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         search = NearestNeighbors(n_neighbors=size, algorithm="brute").fit(X)
         return list(search.kneighbors(X[seeds], return_distance=False))
 
-    def _keep(self, X, fit: Fit) -> None:
+    def _keep(self, fit: Fit) -> None:
         charts = fit.charts
         self.center_ = charts.center
         self.means_ = charts.means + charts.center
@@ -403,14 +403,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """The k charts of smallest error and the errors, both (n, k), ascending."""
 
         def work(charts, rows):
-            errors = charts.errors(rows)
-            if k < errors.shape[1]:
-                found = np.argpartition(errors, k - 1, axis=1)[:, :k]
-            else:
-                found = np.broadcast_to(np.arange(errors.shape[1]), errors.shape)
-            values = np.take_along_axis(errors, found, axis=1)
-            order = np.lexsort((found, values), axis=1)
-            return tuple(np.take_along_axis(a, order, axis=1) for a in (found, values))
+            return smallest(charts.errors(rows), k)
 
         parts = self._in_blocks(X, work, n_jobs)
         nearest, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
