@@ -11,8 +11,8 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -35,12 +35,10 @@ from locallin._sklearn import (
     unchanged_on_error,
     validate_parameters,
 )
+from locallin.anchors import choose_anchors
 from locallin.kernels.charts import Graph, holders_of, memberships
 
 __all__ = ["Atlas"]
-
-# Entries of X above which k-means works on mini-batches.
-_MANY_ENTRIES = 2_000_000
 
 
 class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -335,20 +333,9 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         wanted = self.n_proposals
         if self.init == "kmeans":
             wanted = round(np.sqrt(n)) if wanted == "auto" else wanted
-            many = X.shape[0] * X.shape[1] > _MANY_ENTRIES
-            kind = MiniBatchKMeans if many else KMeans
-            settings = {"batch_size": 4096} if many else {}
-            kmeans = kind(
-                min(wanted, n),
-                n_init=1,
-                random_state=rng.randint(np.iinfo(np.int32).max),
-                **settings,
-            )
-            with warnings.catch_warnings():
-                # Fewer distinct rows than clusters: the empty ones are dropped.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                labels = kmeans.fit(X).labels_
-            return [np.flatnonzero(labels == i) for i in np.unique(labels)]
+            centres = choose_anchors(X, wanted, random_state=rng)
+            nearest = pairwise_distances_argmin(X, centres)
+            return [np.flatnonzero(nearest == i) for i in np.unique(nearest)]
         if wanted == "auto":
             wanted = int(np.clip(n // 45, 10, 2000))
         seeds = rng.choice(n, min(wanted, n), replace=False)
