@@ -61,7 +61,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
 
     _parameter_constraints: dict = {
         **LocallyLinearClassifier._parameter_constraints,
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_anchors": [Interval(Integral, 1, None, closed="left"), None],
         "anchors": [
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
@@ -70,6 +70,8 @@ class AnchoredClassifier(LocallyLinearClassifier):
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "t0": [Interval(Real, 2, None, closed="left"), StrOptions({"auto"})],
     }
+
+    _rows_per_anchor = 25
 
     @property
     def anchors_(self) -> np.ndarray:
@@ -128,14 +130,15 @@ class AnchoredClassifier(LocallyLinearClassifier):
         n_anchors = self.n_anchors
         if not isinstance(self.anchors, str):
             given = len(self.anchors)
-            if n_anchors not in ("auto", given):
+            if n_anchors not in (None, given):
                 raise ValueError(
                     f"n_anchors={n_anchors}, but {given} anchors are given: leave "
-                    "n_anchors='auto'."
+                    "n_anchors=None."
                 )
             n_anchors = given
-        elif n_anchors == "auto":
-            n_anchors = int(np.clip(n_rows // 25, len(self.classes_), 100))
+        elif n_anchors is None:
+            share = n_rows // self._rows_per_anchor
+            n_anchors = int(np.clip(share, len(self.classes_), 100))
         coding = CODINGS[self.coding](
             n_anchors, anchors=self.anchors, random_state=seed
         )

@@ -21,17 +21,18 @@ class DULLSVMClassifier(JointClassifier):
 
     Parameters
     ----------
-    n_anchors : int or "auto", default="auto"
-        Number of anchors (m). "auto" is one for every 25 rows, at least one per class
+    n_anchors : int or None, default=None
+        Number of anchors (m). None is one for every 12 rows, at least one per class
         and at most 100, or the length of ``anchors`` where that is an array.
     perplexity : float or None, default=None
         Average effective number of anchors per row that the first mu gives. None is
         8, or half of the anchors where there are fewer than 16.
     mu : float or None, default=None
         The first price of distance (eq. 9, mu = L/C), in place of ``perplexity``.
-    bandwidth : {"auto", "fixed", "shared"}, default="auto"
-        Whether mu is learned. "auto" is "shared" with ``solver="adam"`` and "fixed"
-        with ``solver="sgd"``.
+    bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
+        Whether mu is learned: not, one for all anchors, or one for each, so that an
+        anchor can speak for a dense group of rows or for all that is far from others.
+        "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`.
@@ -40,8 +41,8 @@ class DULLSVMClassifier(JointClassifier):
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
-        Strength of the penalty (lambda), in the scale of the data: see
-        :class:`~locallin.LLSVMClassifier`.
+        Strength of the penalty (lambda), in the scale of the data. "auto" is that of
+        :class:`~locallin.LLSVMClassifier` times 3 sqrt(1000 / n), cut to [1, 3].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
         :class:`~locallin.LLSVMClassifier`.
@@ -57,7 +58,7 @@ class DULLSVMClassifier(JointClassifier):
         "sgd" stops when the objective met in an epoch has not fallen by a factor
         ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
     batch_size : int or "auto", default="auto"
-        Rows per step of "adam". "auto" is n/64, at least 16 and at most 256.
+        Rows per step of "adam". "auto" is n/64, at least 8 and at most 256.
     learning_rate : float, default=0.2
         Largest step of "adam" for the weights, for rows of norm one; it rises over the
         first 5 % of the steps and falls along a cosine to zero.
@@ -153,7 +154,7 @@ class DULLSVMClassifier(JointClassifier):
 
     def __init__(
         self,
-        n_anchors: int | str = "auto",
+        n_anchors: int | None = None,
         *,
         perplexity: float | None = None,
         mu: float | None = None,

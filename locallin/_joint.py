@@ -36,11 +36,12 @@ class JointClassifier(AnchoredClassifier):
     coding_space = "input"
     multi_class = "ovr"
     diversity = 0.0
+    _rows_per_anchor = 12
 
     _parameter_constraints: dict = {
         **AnchoredClassifier._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
-        "bandwidth": [StrOptions({"auto", "fixed", "shared"})],
+        "bandwidth": [StrOptions({"auto", "fixed", "shared", "per-anchor"})],
         "solver": [StrOptions({"adam", "sgd"})],
         "init": [StrOptions({"zeros", "convex"})],
         "batch_size": [
@@ -119,6 +120,12 @@ class JointClassifier(AnchoredClassifier):
                 "solver='sgd' takes one row at a time."
             )
 
+    def _default_alpha(self, n_rows: int) -> float:
+        # Anchors that move can follow single rows where there are few.
+        return super()._default_alpha(n_rows) * np.clip(
+            3.0 * np.sqrt(1000 / n_rows), 1.0, 3.0
+        )
+
     def _new_coding(self, n_rows: int, rng):
         coding = super()._new_coding(n_rows, rng)
         return coding.set_params(
@@ -141,7 +148,7 @@ class JointClassifier(AnchoredClassifier):
         target, visits = self._target(encoded, weights, stream=stream)
         coding = copy(self.coding_)
         coding.anchors_ = coding.anchors_.copy()
-        if self.bandwidth == "per-anchor" and np.ndim(coding.bandwidth_) == 0:
+        if self._learns_each_bandwidth() and np.ndim(coding.bandwidth_) == 0:
             coding.bandwidth_ = np.full(len(coding.anchors_), coding.bandwidth_)
         return JointProblem(
             X=X,
@@ -189,7 +196,7 @@ class JointClassifier(AnchoredClassifier):
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":
-            return int(np.clip(n_rows // 64, 16, 256))
+            return int(np.clip(n_rows // 64, 8, 256))
         return self.batch_size
 
     def _anchor_rate(self) -> float:
@@ -197,13 +204,23 @@ class JointClassifier(AnchoredClassifier):
             return _ANCHOR_RATES[self.solver]
         return self.anchor_rate
 
+    def _learns_each_bandwidth(self) -> bool:
+        wanted = {"adam": ("auto", "per-anchor"), "sgd": ()}
+        return self.bandwidth in wanted[self.solver]
+
+    def _bandwidth_rate(self) -> float:
+        """Step of the logarithm of the bandwidth."""
+        if self.bandwidth == "fixed":
+            return 0.0
+        return 0.01 if self._learns_each_bandwidth() else 0.03
+
     def _rates(self) -> dict[str, float]:
         deviation = self._spread / np.sqrt(self.n_features_in_)
         return {
             "coef": self.learning_rate / self._row_norm,
             "intercept": self.learning_rate,
             "anchors": self._anchor_rate() * deviation,
-            "bandwidth": 0.0 if self.bandwidth == "fixed" else 0.03,
+            "bandwidth": self._bandwidth_rate(),
         }
 
     def _run_sgd(self, problem, start, clock, rng, **more):

@@ -41,8 +41,8 @@ class LLSVMClassifier(AnchoredClassifier):
 
     Parameters
     ----------
-    n_anchors : int or "auto", default="auto"
-        Number of anchors (m). "auto" is one for every 25 rows, at least one per class
+    n_anchors : int or None, default=None
+        Number of anchors (m). None is one for every 25 rows, at least one per class
         and at most 100, or the length of ``anchors`` where that is an array.
     n_neighbors : int or None, default=None
         Number of nearest anchors that speak for a row (k). None is the coding's own
@@ -183,7 +183,7 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def __init__(
         self,
-        n_anchors: int | str = "auto",
+        n_anchors: int | None = None,
         *,
         n_neighbors: int | None = None,
         coding="soft",

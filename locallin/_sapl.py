@@ -20,8 +20,8 @@ class SAPLClassifier(JointClassifier):
 
     Parameters
     ----------
-    n_anchors : int or "auto", default="auto"
-        Number of anchors (m). "auto" is one for every 25 rows, at least one per class
+    n_anchors : int or None, default=None
+        Number of anchors (m). None is one for every 12 rows, at least one per class
         and at most 100, or the length of ``anchors`` where that is an array.
     n_neighbors : int or None, default=None
         Number of nearest anchors that speak for a row (k). None is 16, at most
@@ -33,7 +33,7 @@ class SAPLClassifier(JointClassifier):
         The first bandwidth, in place of ``perplexity``.
     bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
         Whether the bandwidth is learned: not, one for all anchors, or one for each.
-        "auto" is "shared" with ``solver="adam"`` and "fixed" with ``solver="sgd"``.
+        "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`.
@@ -42,8 +42,8 @@ class SAPLClassifier(JointClassifier):
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
-        Strength of the penalty (lambda), in the scale of the data: see
-        :class:`~locallin.LLSVMClassifier`.
+        Strength of the penalty (lambda), in the scale of the data. "auto" is that of
+        :class:`~locallin.LLSVMClassifier` times 3 sqrt(1000 / n), cut to [1, 3].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
         :class:`~locallin.LLSVMClassifier`.
@@ -59,7 +59,7 @@ class SAPLClassifier(JointClassifier):
         "sgd" stops when the objective met in an epoch has not fallen by a factor
         ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
     batch_size : int or "auto", default="auto"
-        Rows per step of "adam". "auto" is n/64, at least 16 and at most 256.
+        Rows per step of "adam". "auto" is n/64, at least 8 and at most 256.
     learning_rate : float, default=0.2
         Largest step of "adam" for the weights, for rows of norm one; it rises over the
         first 5 % of the steps and falls along a cosine to zero.
@@ -149,12 +149,11 @@ class SAPLClassifier(JointClassifier):
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
         "beta": [Interval(Real, 0, None, closed="neither"), None],
         "local_model": [StrOptions({"linear", "constant"})],
-        "bandwidth": [StrOptions({"auto", "fixed", "shared", "per-anchor"})],
     }
 
     def __init__(
         self,
-        n_anchors: int | str = "auto",
+        n_anchors: int | None = None,
         *,
         n_neighbors: int | None = None,
         perplexity: float | None = None,

@@ -526,7 +526,7 @@ class AdaptiveCoding(Coding):
             nearest = np.empty((size, m), np.int32)
             weights, distances = np.empty((size, m), dtype), np.empty((size, m), dtype)
             adaptive_codes(
-                block, inner, self.anchors_, norms, self.bandwidth_,
+                block, inner, self.anchors_, norms, np.atleast_1d(self.bandwidth_),
                 counts, nearest, weights, distances,
             )  # fmt: skip
             active = np.arange(m) < counts[:, None]

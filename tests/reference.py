@@ -31,7 +31,10 @@ def soft_assignment(X, anchors, k, beta):
 
 
 def adaptive(X, anchors, mu):
-    """Algorithm 1 of the DU-LLSVM paper, with its loop bound corrected to m."""
+    """Algorithm 1 of the DU-LLSVM paper, with its loop bound corrected to m.
+
+    mu is a number, or one per anchor.
+    """
     codes = np.zeros((len(X), len(anchors)))
     for i, x in enumerate(X):
         u = mu * np.linalg.norm(x - anchors, axis=1)

@@ -238,3 +238,19 @@ def test_adaptive_coding_at_its_ends():
     assert one.transform([[1.0]]).toarray().tolist() == [[1.0]]
     same = AdaptiveCoding(mu=1.0, anchors=[[1.0]] * 5).fit([[0.0]])
     assert_allclose(same.transform([[1.0]]).toarray(), 0.2)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("offset", [0.0, 300.0])
+def test_adaptive_coding_with_a_price_for_each_anchor(dtype, offset):
+    """Also far from the origin, where the products that choose candidates round."""
+    rng = np.random.RandomState(0)
+    X = (offset + rng.normal(size=(200, 5))).astype(dtype)
+    anchors = (offset + rng.normal(size=(60, 5))).astype(dtype)
+    coding = AdaptiveCoding(mu=1.0, anchors=anchors).fit(X)
+    coding.bandwidth_ = np.exp(rng.normal(size=60))
+    slow = reference.adaptive(X.astype(float), anchors.astype(float), coding.bandwidth_)
+    tolerance = 1e-10 if dtype == np.float64 else 1e-5
+    assert_allclose(coding.transform(X).toarray(), slow, atol=tolerance)
+    same = sparse.csr_matrix(X)
+    assert_allclose(coding.transform(same).toarray(), slow, atol=10 * tolerance)

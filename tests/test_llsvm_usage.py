@@ -391,7 +391,7 @@ def test_anchor_strategies(digits, strategy):
     X, y, X_test, y_test = digits
     anchors = X[::30] if strategy == "given" else strategy
     model = LLSVMClassifier(
-        n_anchors="auto" if strategy == "given" else 40, anchors=anchors, random_state=0
+        n_anchors=None if strategy == "given" else 40, anchors=anchors, random_state=0
     ).fit(X, y)
     assert len(model.anchors_) == 40
     assert model.score(X_test, y_test) > 0.96
@@ -516,7 +516,7 @@ def changed(where, value):
 )  # fmt: skip
 def test_wrong_input_is_named_and_changes_nothing(parameters, X, y, weights, error):
     model = LLSVMClassifier(6, max_iter=3, tol=1.0, random_state=0).fit(GOOD, LABELS)
-    model.set_params(**{"n_anchors": "auto"} | parameters)
+    model.set_params(**{"n_anchors": None} | parameters)
     before = vars(model).copy()
     with pytest.raises((ValueError, TypeError), match=error):
         model.fit(X, y, weights)

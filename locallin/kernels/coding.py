@@ -265,7 +265,7 @@ def soft_assignment(distances, beta):
 
 
 @jit
-def _soft_assignment_by_anchor(distances, nearest, betas):
+def soft_assignment_by_anchor(distances, nearest, betas):
     """g_j proportional to exp(-beta_j d_j^2), each anchor with its own beta."""
     smallest = np.inf
     for p in range(distances.size):
@@ -336,7 +336,7 @@ def weigh(nearest, distances, kind, bandwidth):
         elif bandwidth.size == 1:
             soft_assignment(distances[i], bandwidth[0])
         else:
-            _soft_assignment_by_anchor(distances[i], nearest[i], bandwidth)
+            soft_assignment_by_anchor(distances[i], nearest[i], bandwidth)
 
 
 @jit
@@ -372,16 +372,47 @@ def mean_perplexity(distances, kind, bandwidth):
 
 
 @jit
+def _choose_by_price(
+    values, products, norms, largest_norm, n_features, k, prices, keys, candidates
+):
+    """Anchors that may be among the k of smallest price times distance.
+
+    As ``_choose_candidates``, with squares of what is compared: the k-th smallest of
+    the upper bounds is a limit that the lower bound of a candidate does not exceed.
+    """
+    square = squared_norm(values)
+    rounding = (n_features + 4) * np.finfo(products.dtype).eps
+    reach = 2.0 * np.sqrt(square) + largest_norm
+    bound = rounding * (reach * largest_norm + square)
+    total = 0.0
+    for j in range(keys.size):
+        upper = max(square + norms[j] - 2.0 * products[j], 0.0) + bound
+        keys[j] = prices[j] * prices[j] * upper
+        total += keys[j]
+    limit = np.inf
+    if np.isfinite(total):
+        limit = _kth_smallest(keys, k)
+    count = 0
+    for j in range(keys.size):
+        candidates[count] = j
+        slack = 2.0 * prices[j] * prices[j] * bound
+        count += 0 if keys[j] - slack > limit else 1
+    return count
+
+
+@jit
 def adaptive_codes(
     rows, products, anchors, norms, mu, counts, nearest, weights, distances
 ):
     """Adaptive coding of each row, as many anchors as it needs.
 
     The nearest anchors are found as in ``nearest_anchors``, 16 at first and twice as
-    many whenever all of them turn out to be active.
+    many whenever all of them turn out to be active. With a price for each anchor the
+    nearest are those of smallest mu_j d_j.
 
     Parameters
     ----------
+    mu : array of shape (1,) or (m,)
     counts : array of shape (n,)
         Output: number of active anchors.
     nearest, weights, distances : arrays of shape (n, m)
@@ -394,12 +425,19 @@ def adaptive_codes(
     candidates = np.arange(m)
     largest_norm = np.sqrt(norms.max())
     farthest = np.finfo(distances.dtype).max
+    priced = mu.size > 1
+    price = 1.0 if priced else mu[0]
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         width = min(16, m)
         while True:
             n_candidates = m
-            if products is not None:
+            if products is not None and priced:
+                n_candidates = _choose_by_price(
+                    values, products[i], norms, largest_norm, n_features, width,
+                    mu, keys, candidates,
+                )  # fmt: skip
+            elif products is not None:
                 n_candidates = _choose_candidates(
                     values, products[i], norms, largest_norm, n_features, width,
                     keys, candidates,
@@ -408,17 +446,21 @@ def adaptive_codes(
             all_distances(
                 values, indices, anchors, norms, candidates, n_candidates, keys
             )
+            if priced:
+                for p in range(n_candidates):
+                    keys[p] *= mu[candidates[p]]
             smallest(keys, n_candidates, top, where)
             for p in range(width):
                 weights[i, p] = min(top[p], farthest)
-            k = adaptive(weights[i, :width], mu)
+            k = adaptive(weights[i, :width], price)
             if k < width or width == m:
                 break
             width = min(2 * width, m)
         counts[i] = k
         for p in range(k):
-            nearest[i, p] = candidates[where[p]]
-            distances[i, p] = min(top[p], farthest)
+            j = candidates[where[p]]
+            nearest[i, p] = j
+            distances[i, p] = min(top[p] / mu[j] if priced else top[p], farthest)
         for q in range(1, k):
             j, g, d = nearest[i, q], weights[i, q], distances[i, q]
             p = q

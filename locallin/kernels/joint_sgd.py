@@ -13,11 +13,13 @@ import numpy as np
 
 from locallin.kernels._jit import jit
 from locallin.kernels.coding import (
+    ADAPTIVE,
     SOFT_ASSIGNMENT,
     adaptive,
     all_distances,
     smallest,
     soft_assignment,
+    soft_assignment_by_anchor,
 )
 from locallin.kernels.joint import slopes_and_pulls
 from locallin.kernels.linear import (
@@ -80,7 +82,7 @@ def joint_sgd_steps(
     parameters, means : Parameters
         The iterate and its average, updated.
     state : array (t, scale, mean_scale, mix, anchor_mix), updated
-    bandwidth : array of shape (1,)
+    bandwidth : array of shape (1,) or (m,)
     anchor_rate : float
         First step of the anchors along the negative gradient; it falls like the
         step of the local models.
@@ -107,17 +109,27 @@ def joint_sgd_steps(
     scores = np.empty((n_neighbors, n_scores))
     slopes = np.empty((1, n_scores))
     pulls = np.empty(n_neighbors)
-    widths = np.empty(1)
+    widths = np.empty(bandwidth.size)
+    priced = kind == ADAPTIVE and bandwidth.size > 1
     total, active, spread = 0.0, 0.0, 0.0
     for i in order:
         x, x_indices = get_row(x_rows, i)
         phi, phi_indices = get_row(phi_rows, i)
         all_distances(x, x_indices, anchors, norms, everyone, m, keys)
+        if priced:
+            for j in range(m):
+                keys[j] *= bandwidth[j]
         smallest(keys, m, near, where)
         weights[:] = near
         k = n_neighbors
-        if kind == SOFT_ASSIGNMENT:
+        if kind == SOFT_ASSIGNMENT and bandwidth.size > 1:
+            soft_assignment_by_anchor(weights, where, bandwidth)
+        elif kind == SOFT_ASSIGNMENT:
             soft_assignment(weights, bandwidth[0])
+        elif priced:
+            k = adaptive(weights, 1.0)
+            for p in range(k):
+                near[p] /= bandwidth[where[p]]
         else:
             k = adaptive(weights, bandwidth[0])
         indptr[1] = k
