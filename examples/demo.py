@@ -61,7 +61,7 @@ def compare(X, y, X_test, y_test) -> LLSVMClassifier:
 def draw_boundary(path: Path) -> None:
     """Decision boundary in the plane, anchors, and the line of each local model."""
     X, y = make_moons(600, noise=0.18, random_state=3)
-    model = LLSVMClassifier(14, n_neighbors=8, alpha=1e-3, random_state=0).fit(X, y)
+    model = LLSVMClassifier(14, alpha=1e-3, random_state=0).fit(X, y)
     low, high = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
     u, v = np.meshgrid(
         np.linspace(low[0], high[0], 400), np.linspace(low[1], high[1], 300)

@@ -11,12 +11,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin._base import LocallyLinearClassifier
+from locallin._growth import (
+    Growth,
+    Stage,
+    grow_anchors,
+    held_out_folds,
+    ramp_losses,
+)
 from locallin._matrix import as_rows
 from locallin._preparation import HeldOut
 from locallin._sklearn import Interval, StrOptions
-from locallin._solvers import Problem
+from locallin._solvers import Problem, solve_dual
+from locallin.anchors import choose_anchors
 from locallin.coding import (
     AdaptiveCoding,
+    Coding,
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
@@ -30,6 +39,11 @@ CODINGS = {
     "soft": SoftAssignmentCoding,
     "adaptive": AdaptiveCoding,
 }
+
+
+# Rows that growing looks at, and up to which each is held out once.
+_GROWING_ROWS = 20_000
+_CROSS_VALIDATED_ROWS = 5000
 
 
 class CodedRows(NamedTuple):
@@ -51,6 +65,14 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
     return out
 
 
+def _on_anchors(coding: Coding, anchors: np.ndarray) -> Coding:
+    """A coding with given anchors, and no more neighbours than there are of them."""
+    coding = clone(coding).set_params(anchors=anchors)
+    if "n_neighbors" in coding.get_params():
+        coding.n_neighbors = min(coding.n_neighbors, len(anchors))
+    return coding
+
+
 class AnchoredClassifier(LocallyLinearClassifier):
     """A classifier whose local models sit at anchors.
 
@@ -61,7 +83,11 @@ class AnchoredClassifier(LocallyLinearClassifier):
 
     _parameter_constraints: dict = {
         **LocallyLinearClassifier._parameter_constraints,
-        "n_anchors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_anchors": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "anchors": [
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
@@ -72,6 +98,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
     }
 
     _rows_per_anchor = 25
+    _most_anchors = 400
 
     @property
     def anchors_(self) -> np.ndarray:
@@ -99,6 +126,10 @@ class AnchoredClassifier(LocallyLinearClassifier):
             self._choose_scales(what, weights)
             n_seen = int(np.count_nonzero(weights))
             coding = self._new_coding(n_seen, rng)
+            if self.n_anchors == "auto":
+                grown = self._grow(coding, where, what, encoded, weights, rng)
+                coding = _on_anchors(coding, grown.anchors)
+                self.anchor_path_ = grown.path
             uniform = n_seen == len(weights) and weights.min() == weights.max()
             coding.fit(where, encoded, None if uniform else weights)
             self.coding_ = coding
@@ -137,8 +168,9 @@ class AnchoredClassifier(LocallyLinearClassifier):
                 )
             n_anchors = given
         elif n_anchors is None:
-            share = n_rows // self._rows_per_anchor
-            n_anchors = int(np.clip(share, len(self.classes_), 100))
+            n_anchors = self._rule_of_rows(n_rows, 100)
+        elif n_anchors == "auto":
+            n_anchors = self._rule_of_rows(n_rows, self._most_anchors)
         coding = CODINGS[self.coding](
             n_anchors, anchors=self.anchors, random_state=seed
         )
@@ -147,11 +179,55 @@ class AnchoredClassifier(LocallyLinearClassifier):
             if k is not None:
                 raise ValueError(
                     f"n_neighbors={k}, but coding='adaptive' chooses the number of "
-                    "neighbors for each row: leave n_neighbors=None."
+                    "neighbors for each row: leave n_neighbors=None, or choose "
+                    "coding='soft'."
                 )
             return coding
         coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
         return coding
+
+    def _rule_of_rows(self, n_rows: int, most: int) -> int:
+        share = n_rows // self._rows_per_anchor
+        return int(np.clip(share, len(self.classes_), most))
+
+    def _grow(self, coding, where, what, encoded, weights, rng) -> Growth:
+        """Anchors as many as held-out rows ask for, of the coding's number at most."""
+        chosen = np.flatnonzero(weights > 0)
+        n_rows = len(chosen)
+        if len(chosen) > _GROWING_ROWS:
+            chosen = np.sort(rng.choice(chosen, _GROWING_ROWS, replace=False))
+        where, what, encoded, weights = (
+            a[chosen] for a in (where, what, encoded, weights)
+        )
+        usual = choose_anchors(
+            where, self._rule_of_rows(n_rows, 100), self.anchors, y=encoded,
+            sample_weight=weights, random_state=rng,
+        )  # fmt: skip
+        n = len(chosen)
+        folds = held_out_folds(encoded, 5 if n <= _CROSS_VALIDATED_ROWS else 1, rng)
+        if not folds:
+            return Growth(usual, np.empty((0, 3)))
+
+        def measure(anchors, duals):
+            self.coding_ = _on_anchors(coding, anchors).fit(where, encoded, weights)
+            losses, found = np.zeros(n), []
+            for f, held in enumerate(folds):
+                seen = np.where(held, 0, weights).astype(weights.dtype)
+                problem = self._convex_problem(where, what, encoded, seen)
+                solution = solve_dual(
+                    problem, max_iter=30, tol=0.03, rng=rng, dual=duals and duals[f]
+                )
+                if solution.interrupted:
+                    raise KeyboardInterrupt
+                found.append(solution.dual)
+                rows = held if len(folds) > 1 else slice(None)
+                scores = score_rows(problem.rows, problem.codes, *solution.learned)
+                losses[rows] = ramp_losses(scores, encoded)[rows]
+            return Stage(anchors, problem.codes, losses, found)
+
+        held = np.flatnonzero(np.logical_or.reduce(folds))
+        limit = coding.n_anchors
+        return grow_anchors(measure, usual, where, weights, held, limit, rng)
 
     def _held_out(self, X, labels, weights) -> HeldOut:
         where, what = map(as_rows, self._spaces(X))

@@ -37,6 +37,7 @@ class JointClassifier(AnchoredClassifier):
     multi_class = "ovr"
     diversity = 0.0
     _rows_per_anchor = 12
+    _most_anchors = 200
 
     _parameter_constraints: dict = {
         **AnchoredClassifier._parameter_constraints,
@@ -122,9 +123,8 @@ class JointClassifier(AnchoredClassifier):
 
     def _default_alpha(self, n_rows: int) -> float:
         # Anchors that move can follow single rows where there are few.
-        return super()._default_alpha(n_rows) * np.clip(
-            3.0 * np.sqrt(1000 / n_rows), 1.0, 3.0
-        )
+        share = 300 / (n_rows * (len(self.classes_) - 1))
+        return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
 
     def _new_coding(self, n_rows: int, rng):
         coding = super()._new_coding(n_rows, rng)

@@ -41,18 +41,23 @@ class LLSVMClassifier(AnchoredClassifier):
 
     Parameters
     ----------
-    n_anchors : int or None, default=None
+    n_anchors : int, "auto" or None, default=None
         Number of anchors (m). None is one for every 25 rows, at least one per class
-        and at most 100, or the length of ``anchors`` where that is an array.
+        and at most 100, or the length of ``anchors`` where that is an array. "auto"
+        adds anchors where the loss is and keeps the fewest that held-out rows are
+        content with, 400 at most; it costs a few fits of as many anchors, on at
+        most 20,000 rows.
     n_neighbors : int or None, default=None
-        Number of nearest anchors that speak for a row (k). None is the coding's own
-        default (16 for "soft", 8 for "inverse-distance"), at most ``n_anchors``.
-    coding : {"soft", "inverse-distance", "adaptive"} or coding object, default="soft"
-        Local coordinates. "soft" is :class:`~locallin.coding.SoftAssignmentCoding`
-        with a perplexity of k/2, "inverse-distance" the paper's own
-        :class:`~locallin.coding.InverseDistanceCoding`, "adaptive" is
-        :class:`~locallin.coding.AdaptiveCoding`, which has no ``n_neighbors``. An
-        object of one of these classes brings its own anchors and neighbours.
+        Number of nearest anchors that speak for a row (k), for the codings that have
+        it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
+    coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
+            default="adaptive"
+        Local coordinates. "adaptive" is :class:`~locallin.coding.AdaptiveCoding`,
+        which chooses the number of neighbours for each row, "soft" is
+        :class:`~locallin.coding.SoftAssignmentCoding` with a perplexity of k/2,
+        "inverse-distance" the paper's own
+        :class:`~locallin.coding.InverseDistanceCoding`. An object of one of these
+        classes brings its own anchors and neighbours.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
@@ -69,7 +74,7 @@ class LLSVMClassifier(AnchoredClassifier):
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        mean |x|^2 / n times a factor of 300 / (n (n_classes - 1)), cut to [0.02, 1].
+        mean |x|^2 / n times (300 / n)^1.25 / (n_classes - 1), cut to [0.01, 1].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is the root mean square norm of the rows, which makes the
@@ -124,6 +129,9 @@ class LLSVMClassifier(AnchoredClassifier):
         that of phi(x) with a feature map, and empty for constant local models.
     intercept_ : ndarray of shape (n_anchors, n_scores)
         Intercepts of the local models.
+    anchor_path_ : ndarray of shape (n_stages, 3)
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the mean loss
+        of held-out rows (a ramp from 0 to 1), and its standard error.
     coding_ : coding object
         The fitted coding.
     feature_map_ : transformer or None
@@ -183,10 +191,10 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def __init__(
         self,
-        n_anchors: int | None = None,
+        n_anchors: int | str | None = None,
         *,
         n_neighbors: int | None = None,
-        coding="soft",
+        coding="adaptive",
         anchors="kmeans",
         local_model: str = "linear",
         feature_map=None,

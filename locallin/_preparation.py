@@ -121,7 +121,8 @@ class Preparation:
         """Alpha for rows of unit norm, times their number."""
         # Strong where rows are few, weaker with n and with the number of classes,
         # as held-out rows ask for.
-        return np.clip(300 / (n_rows * (len(self.classes_) - 1)), 0.02, 1.0)
+        share = (300 / n_rows) ** 1.25 / (len(self.classes_) - 1)
+        return np.clip(share, 0.01, 1.0)
 
     def _validation_rows(self, X, encoded, weights, given, rng):
         """Rows for early stopping: (X, labels, weights), or None.

@@ -20,9 +20,12 @@ class SAPLClassifier(JointClassifier):
 
     Parameters
     ----------
-    n_anchors : int or None, default=None
+    n_anchors : int, "auto" or None, default=None
         Number of anchors (m). None is one for every 12 rows, at least one per class
-        and at most 100, or the length of ``anchors`` where that is an array.
+        and at most 100, or the length of ``anchors`` where that is an array. "auto"
+        adds anchors where the loss is and keeps the fewest that held-out rows are
+        content with, 200 at most; it costs a few fits of as many anchors, on at
+        most 20,000 rows.
     n_neighbors : int or None, default=None
         Number of nearest anchors that speak for a row (k). None is 16, at most
         ``n_anchors``.
@@ -42,8 +45,9 @@ class SAPLClassifier(JointClassifier):
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
-        Strength of the penalty (lambda), in the scale of the data. "auto" is that of
-        :class:`~locallin.LLSVMClassifier` times 3 sqrt(1000 / n), cut to [1, 3].
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        mean |x|^2 / n times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
+        sqrt(9000 / n), cut to [1, 3].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
         :class:`~locallin.LLSVMClassifier`.
@@ -102,6 +106,9 @@ class SAPLClassifier(JointClassifier):
         Weights of the local models; n_scores is 1 for two classes.
     intercept_ : ndarray of shape (n_anchors, n_scores)
         Intercepts of the local models.
+    anchor_path_ : ndarray of shape (n_stages, 3)
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the mean loss
+        of held-out rows (a ramp from 0 to 1), and its standard error.
     coding_ : coding object
         The coding with the learned anchors and bandwidth.
     alpha_, intercept_scaling_ : float
@@ -153,7 +160,7 @@ class SAPLClassifier(JointClassifier):
 
     def __init__(
         self,
-        n_anchors: int | None = None,
+        n_anchors: int | str | None = None,
         *,
         n_neighbors: int | None = None,
         perplexity: float | None = None,

@@ -26,14 +26,15 @@ def _distinct(anchors: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(anchors[np.sort(first)])
 
 
-def _kmeans(X, n_anchors, sample_weight, rng) -> np.ndarray:
+def cluster(X, n_anchors: int, sample_weight, rng) -> np.ndarray:
+    """Centres of k-means, of Lloyd's algorithm or of mini-batches."""
     if X.shape[0] <= n_anchors:
         return _dense(X)
     unit = max(abs(X.max()), abs(X.min()))
     limits = np.finfo(X.dtype)
     if unit > 0 and not limits.tiny**0.25 < unit < limits.max**0.25:
         # Clustering squares its data.
-        return _kmeans(X / unit, n_anchors, sample_weight, rng) * unit
+        return cluster(X / unit, n_anchors, sample_weight, rng) * unit
     seed = rng.randint(np.iinfo(np.int32).max)
     if X.size <= _LLOYD_ENTRIES:
         model = KMeans(n_anchors, n_init=1, max_iter=100, random_state=seed)
@@ -55,6 +56,17 @@ def _kmeans(X, n_anchors, sample_weight, rng) -> np.ndarray:
     return model.cluster_centers_.astype(X.dtype, copy=False)
 
 
+def apportion(total: int, claims: np.ndarray) -> np.ndarray:
+    """Share out whole things in proportion to claims, largest remainders first."""
+    if claims.sum() == 0:
+        claims = np.ones(len(claims))
+    ideal = total * claims / claims.sum()
+    share = np.floor(ideal).astype(int)
+    rest = total - share.sum()
+    share[np.argsort(share - ideal, kind="stable")[:rest]] += 1
+    return share
+
+
 def _random_rows(X, n_anchors, rng) -> np.ndarray:
     size = min(n_anchors, X.shape[0])
     return _dense(X[np.sort(rng.choice(X.shape[0], size, replace=False))])
@@ -67,14 +79,10 @@ def _kmeans_per_class(X, y, n_anchors, sample_weight, rng) -> np.ndarray:
             f"anchors='kmeans-per-class' needs at least one anchor per class: "
             f"n_anchors={n_anchors} but there are {len(classes)} classes."
         )
-    # One each, the others in proportion to the rows (largest remainders first).
-    ideal = (n_anchors - len(classes)) * counts / counts.sum()
-    share = np.floor(ideal).astype(int)
-    remainder = n_anchors - len(classes) - share.sum()
-    share[np.argsort(share - ideal, kind="stable")[:remainder]] += 1
+    share = apportion(n_anchors - len(classes), counts)  # beyond one for each
     return np.vstack(
         [
-            _kmeans(X[encoded == c], 1 + share[c], sample_weight[encoded == c], rng)
+            cluster(X[encoded == c], 1 + share[c], sample_weight[encoded == c], rng)
             for c in range(len(classes))
         ]
     )
@@ -148,5 +156,5 @@ def choose_anchors(
             raise ValueError("anchors='kmeans-per-class' needs y: pass the classes.")
         chosen = _kmeans_per_class(X, y, n_anchors, sample_weight, rng)
     else:
-        chosen = _kmeans(X, n_anchors, sample_weight, rng)
+        chosen = cluster(X, n_anchors, sample_weight, rng)
     return _distinct(chosen)

@@ -98,7 +98,7 @@ def test_exact_solution_of_equation_10(moons):
     cvxpy = pytest.importorskip("cvxpy")
     X, y = moons
     model = fitted(
-        X, y, n_anchors=8, n_neighbors=4, loss="hinge", alpha=1e-3,
+        X, y, n_anchors=8, n_neighbors=4, coding="soft", loss="hinge", alpha=1e-3,
         intercept_scaling=2.0,
     )  # fmt: skip
     Z = reference.materialise(X, model.coding_.transform(X).toarray(), 2.0)
@@ -135,8 +135,8 @@ def test_crammer_singer_is_linear_svc_on_explicit_features(blobs):
     X, y, weights = blobs
     alpha = 0.02
     model = fitted(
-        X, y, weights, n_anchors=5, n_neighbors=3, loss="hinge", alpha=alpha,
-        multi_class="crammer_singer", intercept_scaling=1.0,
+        X, y, weights, n_anchors=5, n_neighbors=3, coding="soft", loss="hinge",
+        alpha=alpha, multi_class="crammer_singer", intercept_scaling=1.0,
     )  # fmt: skip
     Z = reference.materialise(X, model.coding_.transform(X).toarray(), 1.0)
     peer = LinearSVC(
@@ -179,7 +179,7 @@ def test_sgd_reaches_the_dual_objective(blobs, loss, multi_class):
         pytest.skip("no dual twin")
     X = X / np.sqrt((X**2).sum(axis=1).mean())
     shared = {
-        "n_anchors": 6, "n_neighbors": 3, "loss": loss, "alpha": 1e-3,
+        "n_anchors": 6, "n_neighbors": 3, "coding": "soft", "loss": loss, "alpha": 1e-3,
         "multi_class": multi_class,
     }  # fmt: skip
     exact = fitted(X, y, weights, **shared)
@@ -192,7 +192,15 @@ def test_sgd_reaches_the_dual_objective(blobs, loss, multi_class):
 def test_constant_local_models_are_a_linear_svm_on_the_codes(blobs):
     """LCC+SVM, eq. 15."""
     X, y, _ = blobs
-    model = fitted(X, y, n_anchors=9, n_neighbors=4, local_model="constant", alpha=1e-3)
+    model = fitted(
+        X,
+        y,
+        n_anchors=9,
+        n_neighbors=4,
+        coding="soft",
+        local_model="constant",
+        alpha=1e-3,
+    )
     codes = model.coding_.transform(X)
     peer = LinearSVC(
         C=1 / (1e-3 * len(y)), fit_intercept=False, tol=1e-10, max_iter=10**6

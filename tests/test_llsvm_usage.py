@@ -316,7 +316,7 @@ def test_frames_keep_their_names(digits, library):
     assert_allclose(
         model.decision_function(make(X_test)), plain.decision_function(X_test)
     )
-    assert list(model.coding_.get_feature_names_out()[:1]) == ["softassignmentcoding0"]
+    assert list(model.coding_.get_feature_names_out()[:1]) == ["adaptivecoding0"]
 
 
 @pytest.mark.parametrize("classes", [2, 10])
@@ -488,7 +488,13 @@ def changed(where, value):
         ({}, [["a", "b"]] * 60, LABELS, None, "could not convert string"),
         ({}, GOOD.astype(np.float32) * 1e30, LABELS, None, "scale the features"),
         ({}, GOOD.astype(np.float32) * 1e-30, LABELS, None, "scale the features"),
-        ({"n_anchors": 4, "n_neighbors": 5}, GOOD, LABELS, None, "n_neighbors=5 is mo"),
+        (
+            {"n_anchors": 4, "n_neighbors": 5, "coding": "soft"},
+            GOOD,
+            LABELS,
+            None,
+            "n_neighbors=5 is mo",
+        ),
         ({"anchors": np.ones((9, 3))}, GOOD, LABELS, None, "anchors has 3 features"),
         ({"anchors": [[np.nan] * 4]}, GOOD, LABELS, None, "anchors contains NaN"),
         ({"anchors": GOOD[:9], "n_anchors": 4}, GOOD, LABELS, None, "9 anchors are gi"),
