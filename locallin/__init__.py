@@ -10,6 +10,7 @@ __version__ = "0.1.0.dev0"
 
 _HOME = {
     "LLSVMClassifier": "locallin._llsvm",
+    "LLSVMClassifierCV": "locallin._llsvm_cv",
     "SAPLClassifier": "locallin._sapl",
     "DULLSVMClassifier": "locallin._dullsvm",
     "ML3Classifier": "locallin._ml3",

@@ -8,6 +8,7 @@ from locallin import (
     AtlasClassifier,
     DULLSVMClassifier,
     LLSVMClassifier,
+    LLSVMClassifierCV,
     ML3Classifier,
     SAPLClassifier,
 )
@@ -26,6 +27,8 @@ ESTIMATORS = [
     LLSVMClassifier(multi_class="crammer_singer", loss="hinge", max_iter=1000),
     LLSVMClassifier(local_model="constant"),
     LLSVMClassifier(coding="adaptive"),
+    LLSVMClassifierCV(3, cv=2),
+    LLSVMClassifierCV(3, cv=2, loss="logistic", scoring="neg_log_loss"),
     SAPLClassifier(),
     SAPLClassifier(solver="sgd", init="convex", loss="hinge"),
     SAPLClassifier(local_model="constant"),
