@@ -32,7 +32,7 @@ Monitor = Callable[..., bool]
 # Share of the steps in which the rates of Adam rise from zero.
 _WARM_UP = 0.05
 # Batches between two evaluations of the diversity term.
-_DIVERSITY_EVERY = 5
+_DIVERSITY_EVERY = 20
 # Pieces of an epoch of SGD, between which the diversity term is applied.
 _PIECES = 50
 
@@ -181,7 +181,9 @@ def solve_adam(
                 batch = differentiate(problem, parameters, chosen)
                 totals += batch.sums
                 if problem.diversity > 0.0:
-                    np.add.at(importance, batch.codes.indices, batch.codes.values)
+                    importance += np.bincount(
+                        batch.codes.indices, batch.codes.values, len(importance)
+                    )
                     if step % _DIVERSITY_EVERY == 0:
                         extra = (0.5 * problem.diversity) * diversity_gradient(
                             parameters.coef, importance / importance.sum()
@@ -297,7 +299,7 @@ def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
     """Eq. 16 of the DU-LLSVM paper, its second term, for the steps of one piece."""
     problem.coding.anchors_ = parameters.anchors
     codes = problem.coding._encode(as_rows(problem.X[piece]))
-    np.add.at(importance, codes.indices, codes.values)
+    importance += np.bincount(codes.indices, codes.values, len(importance))
     gradient = diversity_gradient(parameters.coef, importance / importance.sum())
     # A step as long as the weights themselves would be no step any more.
     rate = len(piece) / (schedule.alpha * (state[0] + schedule.t0))

@@ -372,31 +372,46 @@ def mean_perplexity(distances, kind, bandwidth):
 
 
 @jit
-def _choose_by_price(
-    values, products, norms, largest_norm, n_features, k, prices, keys, candidates
+def _choose_active(
+    values, products, norms, largest_norm, n_features, mu, keys, candidates
 ):
-    """Anchors that may be among the k of smallest price times distance.
+    """Anchors that may have a positive weight; returns how many there are.
 
-    As ``_choose_candidates``, with squares of what is compared: the k-th smallest of
-    the upper bounds is a limit that the lower bound of a candidate does not exceed.
+    The threshold lambda, the root of sum (lambda - u)+^2 = 1, is found by Newton's
+    method from distances that carry the rounding of the products. It moves by no more
+    than the largest error of a u, so that an active anchor lies no further than twice
+    that error above it. Where the error is not finite every anchor is a candidate.
     """
+    m = keys.size
     square = squared_norm(values)
     rounding = (n_features + 4) * np.finfo(products.dtype).eps
-    reach = 2.0 * np.sqrt(square) + largest_norm
-    bound = rounding * (reach * largest_norm + square)
-    total = 0.0
-    for j in range(keys.size):
-        upper = max(square + norms[j] - 2.0 * products[j], 0.0) + bound
-        keys[j] = prices[j] * prices[j] * upper
-        total += keys[j]
+    bound = rounding * ((2.0 * np.sqrt(square) + largest_norm) * largest_norm + square)
+    root = np.sqrt(bound)
+    error, least = 0.0, np.inf
+    for j in range(m):
+        price = mu[j] if mu.size > 1 else mu[0]
+        d = np.sqrt(max(square + norms[j] - 2.0 * products[j], 0.0))
+        keys[j] = price * d
+        error = max(error, price * (bound / d if d > root else root))
+        least = min(least, keys[j])
     limit = np.inf
-    if np.isfinite(total):
-        limit = _kth_smallest(keys, k)
+    if np.isfinite(error) and np.isfinite(least):
+        level = least + 1.0
+        for _ in range(50):
+            total, squares = 0.0, 0.0
+            for j in range(m):
+                room = max(level - keys[j], 0.0)
+                total += room
+                squares += room * room
+            step = 0.5 * (squares - 1.0) / total
+            level -= step
+            if step <= 1e-9:
+                break
+        limit = level + 2.0 * error + 1e-6
     count = 0
-    for j in range(keys.size):
+    for j in range(m):
         candidates[count] = j
-        slack = 2.0 * prices[j] * prices[j] * bound
-        count += 0 if keys[j] - slack > limit else 1
+        count += 0 if keys[j] > limit else 1
     return count
 
 
@@ -406,13 +421,13 @@ def adaptive_codes(
 ):
     """Adaptive coding of each row, as many anchors as it needs.
 
-    The nearest anchors are found as in ``nearest_anchors``, 16 at first and twice as
-    many whenever all of them turn out to be active. With a price for each anchor the
-    nearest are those of smallest mu_j d_j.
+    As in ``nearest_anchors`` the products, where there are any, only choose the
+    candidates.
 
     Parameters
     ----------
     mu : array of shape (1,) or (m,)
+        Price of distance, of all anchors or of each: u_j = mu_j d_j.
     counts : array of shape (n,)
         Output: number of active anchors.
     nearest, weights, distances : arrays of shape (n, m)
@@ -423,39 +438,27 @@ def adaptive_codes(
     keys = np.empty(m)
     tops, wheres = np.empty(m), np.empty(m, np.int64)
     candidates = np.arange(m)
+    n_candidates = m
     largest_norm = np.sqrt(norms.max())
     farthest = np.finfo(distances.dtype).max
     priced = mu.size > 1
     price = 1.0 if priced else mu[0]
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        width = min(16, m)
-        while True:
-            n_candidates = m
-            if products is not None and priced:
-                n_candidates = _choose_by_price(
-                    values, products[i], norms, largest_norm, n_features, width,
-                    mu, keys, candidates,
-                )  # fmt: skip
-            elif products is not None:
-                n_candidates = _choose_candidates(
-                    values, products[i], norms, largest_norm, n_features, width,
-                    keys, candidates,
-                )  # fmt: skip
-            top, where = tops[:width], wheres[:width]
-            all_distances(
-                values, indices, anchors, norms, candidates, n_candidates, keys
-            )
-            if priced:
-                for p in range(n_candidates):
-                    keys[p] *= mu[candidates[p]]
-            smallest(keys, n_candidates, top, where)
-            for p in range(width):
-                weights[i, p] = min(top[p], farthest)
-            k = adaptive(weights[i, :width], price)
-            if k < width or width == m:
-                break
-            width = min(2 * width, m)
+        if products is not None:
+            n_candidates = _choose_active(
+                values, products[i], norms, largest_norm, n_features, mu,
+                keys, candidates,
+            )  # fmt: skip
+        top, where = tops[:n_candidates], wheres[:n_candidates]
+        all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
+        if priced:
+            for p in range(n_candidates):
+                keys[p] *= mu[candidates[p]]
+        smallest(keys, n_candidates, top, where)
+        for p in range(n_candidates):
+            weights[i, p] = min(top[p], farthest)
+        k = adaptive(weights[i, :n_candidates], price)
         counts[i] = k
         for p in range(k):
             j = candidates[where[p]]
