@@ -1,31 +1,26 @@
 """What every method with anchors shares: the coding, its scores and local weights."""
 
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin._base import LocallyLinearClassifier
-from locallin._growth import (
-    Growth,
-    Stage,
-    grow_anchors,
-    held_out_folds,
-    ramp_losses,
-)
+from locallin._growth import Growth, Stage, grow_anchors, held_out_folds
 from locallin._matrix import as_rows
 from locallin._preparation import HeldOut
 from locallin._sklearn import Interval, StrOptions
-from locallin._solvers import Problem, solve_dual
+from locallin._solvers import Problem
 from locallin.anchors import choose_anchors
 from locallin.coding import (
     AdaptiveCoding,
-    Coding,
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
@@ -65,14 +60,6 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
     return out
 
 
-def _on_anchors(coding: Coding, anchors: np.ndarray) -> Coding:
-    """A coding with given anchors, and no more neighbours than there are of them."""
-    coding = clone(coding).set_params(anchors=anchors)
-    if "n_neighbors" in coding.get_params():
-        coding.n_neighbors = min(coding.n_neighbors, len(anchors))
-    return coding
-
-
 class AnchoredClassifier(LocallyLinearClassifier):
     """A classifier whose local models sit at anchors.
 
@@ -99,6 +86,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
 
     _rows_per_anchor = 25
     _most_anchors = 400
+    _while_growing = {"tol": 0.02}
 
     @property
     def anchors_(self) -> np.ndarray:
@@ -125,11 +113,13 @@ class AnchoredClassifier(LocallyLinearClassifier):
         if not keep:
             self._choose_scales(what, weights)
             n_seen = int(np.count_nonzero(weights))
-            coding = self._new_coding(n_seen, rng)
+            anchors = self.anchors
+            if not isinstance(anchors, str):
+                self._check_number_of(anchors)
             if self.n_anchors == "auto":
-                grown = self._grow(coding, where, what, encoded, weights, rng)
-                coding = _on_anchors(coding, grown.anchors)
-                self.anchor_path_ = grown.path
+                grown = self._grow(X, where, encoded, weights, n_seen, rng)
+                anchors, self.anchor_path_ = grown
+            coding = self._new_coding(anchors, n_seen, rng)
             uniform = n_seen == len(weights) and weights.min() == weights.max()
             coding.fit(where, encoded, None if uniform else weights)
             self.coding_ = coding
@@ -151,29 +141,18 @@ class AnchoredClassifier(LocallyLinearClassifier):
             return where, np.empty((X.shape[0], 0), X.dtype)
         return where, mapped
 
-    def _new_coding(self, n_rows: int, rng):
+    def _new_coding(self, anchors, n_rows: int, rng):
         seed = rng.randint(np.iinfo(np.int32).max)
         if not isinstance(self.coding, str):
             coding = clone(self.coding)
             if coding.random_state is None:
                 coding.set_params(random_state=seed)
             return coding
-        n_anchors = self.n_anchors
-        if not isinstance(self.anchors, str):
-            given = len(self.anchors)
-            if n_anchors not in (None, given):
-                raise ValueError(
-                    f"n_anchors={n_anchors}, but {given} anchors are given: leave "
-                    "n_anchors=None."
-                )
-            n_anchors = given
-        elif n_anchors is None:
-            n_anchors = self._rule_of_rows(n_rows, 100)
-        elif n_anchors == "auto":
-            n_anchors = self._rule_of_rows(n_rows, self._most_anchors)
-        coding = CODINGS[self.coding](
-            n_anchors, anchors=self.anchors, random_state=seed
-        )
+        if isinstance(anchors, str):
+            n_anchors = self.n_anchors or self._rule_of_rows(n_rows, 100)
+        else:
+            n_anchors = len(anchors)
+        coding = CODINGS[self.coding](n_anchors, anchors=anchors, random_state=seed)
         k = self.n_neighbors
         if self.coding == "adaptive":
             if k is not None:
@@ -186,47 +165,59 @@ class AnchoredClassifier(LocallyLinearClassifier):
         coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
         return coding
 
+    def _check_number_of(self, anchors) -> None:
+        if self.n_anchors not in (None, len(anchors)):
+            raise ValueError(
+                f"n_anchors={self.n_anchors!r}, but {len(anchors)} anchors are given: "
+                "leave n_anchors=None."
+            )
+
+    def _growing_model(self):
+        """What is fitted while anchors grow, but for the anchors."""
+        return clone(self).set_params(early_stopping=False, **self._while_growing)
+
     def _rule_of_rows(self, n_rows: int, most: int) -> int:
         share = n_rows // self._rows_per_anchor
         return int(np.clip(share, len(self.classes_), most))
 
-    def _grow(self, coding, where, what, encoded, weights, rng) -> Growth:
-        """Anchors as many as held-out rows ask for, of the coding's number at most."""
+    def _grow(self, X, where, encoded, weights, n_rows: int, rng) -> Growth:
+        """Anchors as many as held-out rows ask for."""
         chosen = np.flatnonzero(weights > 0)
-        n_rows = len(chosen)
-        if len(chosen) > _GROWING_ROWS:
+        if n_rows > _GROWING_ROWS:
             chosen = np.sort(rng.choice(chosen, _GROWING_ROWS, replace=False))
-        where, what, encoded, weights = (
-            a[chosen] for a in (where, what, encoded, weights)
-        )
+        X, where, encoded = X[chosen], where[chosen], encoded[chosen]
+        weights = weights[chosen]
         usual = choose_anchors(
             where, self._rule_of_rows(n_rows, 100), self.anchors, y=encoded,
             sample_weight=weights, random_state=rng,
         )  # fmt: skip
-        n = len(chosen)
-        folds = held_out_folds(encoded, 5 if n <= _CROSS_VALIDATED_ROWS else 1, rng)
+        cross_validated = n_rows <= _CROSS_VALIDATED_ROWS
+        folds = held_out_folds(encoded, 5 if cross_validated else 1, rng)
         if not folds:
             return Growth(usual, np.empty((0, 3)))
+        seed = rng.randint(np.iinfo(np.int32).max)
 
-        def measure(anchors, duals):
-            self.coding_ = _on_anchors(coding, anchors).fit(where, encoded, weights)
-            losses, found = np.zeros(n), []
-            for f, held in enumerate(folds):
-                seen = np.where(held, 0, weights).astype(weights.dtype)
-                problem = self._convex_problem(where, what, encoded, seen)
-                solution = solve_dual(
-                    problem, max_iter=30, tol=0.03, rng=rng, dual=duals and duals[f]
-                )
-                if solution.interrupted:
-                    raise KeyboardInterrupt
-                found.append(solution.dual)
-                rows = held if len(folds) > 1 else slice(None)
-                scores = score_rows(problem.rows, problem.codes, *solution.learned)
-                losses[rows] = ramp_losses(scores, encoded)[rows]
-            return Stage(anchors, problem.codes, losses, found)
+        def measure(anchors):
+            model = self._growing_model().set_params(
+                n_anchors=None, anchors=anchors, class_weight=None,
+                random_state=seed, verbose=0,
+            )  # fmt: skip
+            for name in ("n_neighbors", "perplexity"):
+                if (value := getattr(self, name, None)) is not None:
+                    model.set_params(**{name: min(value, len(anchors))})
+            wrong = np.zeros(len(encoded))
+            for held in folds:
+                seen = ~held
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", ConvergenceWarning)
+                    model.fit(X[seen], encoded[seen], weights[seen])
+                rows = held if cross_validated else slice(None)
+                wrong[rows] = model.predict(X[rows]) != encoded[rows]
+            codes = model.coding_._encode(as_rows(where), self.n_jobs)
+            return Stage(anchors, model.anchors_, codes, wrong)
 
         held = np.flatnonzero(np.logical_or.reduce(folds))
-        limit = coding.n_anchors
+        limit = self._rule_of_rows(n_rows, self._most_anchors)
         return grow_anchors(measure, usual, where, weights, held, limit, rng)
 
     def _held_out(self, X, labels, weights) -> HeldOut:

@@ -1,4 +1,4 @@
-"""How many anchors: add them where the loss is, for as long as held-out rows gain."""
+"""How many anchors: add them where rows are wrong, as long as held-out rows gain."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,27 +13,23 @@ _TOLERANCE = 0.25
 
 
 class Stage(NamedTuple):
-    """A model with some anchors, and how it does."""
+    """A model with some anchors, and the rows that it has wrong."""
 
-    anchors: np.ndarray
+    start: np.ndarray
+    anchors: np.ndarray  # where learning has moved them, if it does
     codes: Codes
-    losses: np.ndarray  # of each row
-    state: object  # what the next stage starts from
+    wrong: np.ndarray  # 1 or 0 for each row
 
 
 class Growth(NamedTuple):
     """The anchors that were chosen, and the way there."""
 
     anchors: np.ndarray
-    path: np.ndarray  # number of anchors, mean held-out loss, its standard error
-
-
-# Called with anchors and the state of the stage before.
-Measure = Callable[[np.ndarray, object], Stage]
+    path: np.ndarray  # number of anchors, held-out error, its standard error
 
 
 def grow_anchors(
-    measure: Measure,
+    measure: Callable[[np.ndarray], Stage],
     usual: np.ndarray,
     X,
     weights: np.ndarray,
@@ -41,18 +37,18 @@ def grow_anchors(
     limit: int,
     rng: np.random.RandomState,
 ) -> Growth:
-    """Double the anchors, from one, while the loss of held-out rows falls; choose.
+    """Double the anchors, from one, while held-out rows gain; choose.
 
-    Every stage splits anchors in proportion to the loss of the rows they speak for.
-    Up to the number of the usual anchors growing goes on in any case, because two
-    anchors may do no better than one where twenty do; the usual ones are a candidate
-    too. The fewest anchors are chosen whose held-out loss exceeds the least one by no
-    more than a quarter of the standard error of the difference, row by row.
+    Every stage splits anchors in proportion to the wrong rows they speak for. Up to
+    the number of the usual anchors growing goes on in any case, because two anchors
+    may do no better than one where twenty do; the usual ones are a candidate too. The
+    fewest anchors are chosen whose held-out error exceeds the least one by no more
+    than a quarter of the standard error of the difference, row by row.
 
     Parameters
     ----------
     measure : callable
-        Fits a model to given anchors.
+        Fits a model that starts from given anchors.
     usual : ndarray of shape (m, n_features)
         Anchors that would be taken without growing.
     X : {ndarray, CSR matrix} of shape (n, n_features)
@@ -60,29 +56,29 @@ def grow_anchors(
     weights : ndarray of shape (n,)
         Weights of the rows.
     held : ndarray of shape (n_held,)
-        Rows whose losses were measured with models that did not see them.
+        Rows that were predicted by models that did not see them.
     limit : int
         Largest number of anchors.
     """
-    last = best = measure(cluster(X, 1, weights, rng), None)
+    last = best = measure(cluster(X, 1, weights, rng))
     stages = [last]
 
     def rise(stage):
-        return _mean(stage.losses - best.losses, weights, held)
+        return _mean(stage.wrong - best.wrong, weights, held)
 
     while len(last.anchors) < limit:
         n_new = min(len(last.anchors), limit - len(last.anchors))
         anchors = split_anchors(last, X, weights, n_new, rng)
         if len(anchors) == len(last.anchors):
             break
-        last = measure(anchors, last.state)
+        last = measure(anchors)
         stages.append(last)
         change, doubt = rise(last)
         if change < 0.0:
             best = last
         if change > -_TOLERANCE * doubt and len(anchors) >= len(usual):
             break
-    last = measure(usual, last.state)
+    last = measure(usual)
     stages.append(last)
     best = last if rise(last)[0] < 0.0 else best
     stages.sort(key=lambda stage: len(stage.anchors))
@@ -90,8 +86,8 @@ def grow_anchors(
         change, doubt = rise(chosen)
         if change <= _TOLERANCE * doubt:
             break
-    path = [(len(s.anchors), *_mean(s.losses, weights, held)) for s in stages]
-    return Growth(chosen.anchors, np.array(path))
+    path = [(len(s.anchors), *_mean(s.wrong, weights, held)) for s in stages]
+    return Growth(chosen.start, np.array(path))
 
 
 def held_out_folds(labels: np.ndarray, count: int, rng) -> list[np.ndarray]:
@@ -103,38 +99,23 @@ def held_out_folds(labels: np.ndarray, count: int, rng) -> list[np.ndarray]:
     return [m for m in masks if m.any() and len(np.unique(labels[~m])) > 1]
 
 
-def ramp_losses(scores: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Losses between 0 (margin of 1 and more) and 1 (-1 and less), row by row.
-
-    The margin of several classes is half the lead of the own score over the best
-    other. Unlike a hinge the ramp follows the error: no row counts more than one.
-    """
-    rows = np.arange(len(labels))
-    if scores.shape[1] == 1:
-        margins = np.where(labels == 1, 1.0, -1.0) * scores[:, 0]
-    else:
-        own = scores[rows, labels].astype(float)
-        others = scores.copy()
-        others[rows, labels] = -np.inf
-        margins = 0.5 * (own - others.max(axis=1))
-    return np.clip(0.5 * (1.0 - margins), 0.0, 1.0)
-
-
 def split_anchors(stage: Stage, X, weights, n_new: int, rng) -> np.ndarray:
-    """Replace anchors by clusters of their rows, most where the loss is largest."""
-    anchors, codes, losses, _ = stage
+    """Replace anchors by clusters of their rows, most where rows are wrong.
+
+    A right row counts as much as an average one, so that no region is forgotten.
+    """
+    _, anchors, codes, wrong = stage
     m = len(anchors)
+    emphasis = weights * (wrong + max(wrong.mean(), 1e-3))
     counts = np.diff(codes.indptr)
-    mass = codes.values * np.repeat(losses * weights, counts)
-    shares = np.bincount(codes.indices, mass, minlength=m)
+    claims = np.bincount(codes.indices, codes.values * np.repeat(emphasis, counts), m)
     # The anchor that speaks loudest for a row: the last in order of its weight.
     rows = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((codes.values, rows))
     owner = codes.indices[order][codes.indptr[1:] - 1]
     sizes = np.bincount(owner, minlength=m)
-    new = np.minimum(apportion(n_new, shares), np.maximum(sizes - 1, 0))
+    new = np.minimum(apportion(n_new, claims), np.maximum(sizes - 1, 0))
     parts = [anchors[new == 0]]
-    emphasis = weights * (losses + losses.mean())
     for j in np.flatnonzero(new):
         own = np.flatnonzero(owner == j)
         parts.append(cluster(X[own], 1 + new[j], emphasis[own], rng))
@@ -144,6 +125,6 @@ def split_anchors(stage: Stage, X, weights, n_new: int, rng) -> np.ndarray:
 
 def _mean(values, weights, held) -> tuple[float, float]:
     """Weighted mean over the held-out rows, and its standard error."""
-    values, weights = values[held], weights[held] / weights[held].sum()
+    values, weights = values[held], weights[held] / weights[held].sum(dtype=float)
     mean = float(weights @ values)
     return mean, float(np.sqrt((weights**2) @ (values - mean) ** 2))

@@ -38,6 +38,7 @@ class JointClassifier(AnchoredClassifier):
     diversity = 0.0
     _rows_per_anchor = 12
     _most_anchors = 200
+    _while_growing = {"max_iter": 15}
 
     _parameter_constraints: dict = {
         **AnchoredClassifier._parameter_constraints,
@@ -126,8 +127,8 @@ class JointClassifier(AnchoredClassifier):
         share = 300 / (n_rows * (len(self.classes_) - 1))
         return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
 
-    def _new_coding(self, n_rows: int, rng):
-        coding = super()._new_coding(n_rows, rng)
+    def _new_coding(self, anchors, n_rows: int, rng):
+        coding = super()._new_coding(anchors, n_rows, rng)
         return coding.set_params(
             perplexity=self.perplexity, **{self._price: getattr(self, self._price)}
         )

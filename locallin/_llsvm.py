@@ -44,7 +44,7 @@ class LLSVMClassifier(AnchoredClassifier):
     n_anchors : int, "auto" or None, default=None
         Number of anchors (m). None is one for every 25 rows, at least one per class
         and at most 100, or the length of ``anchors`` where that is an array. "auto"
-        adds anchors where the loss is and keeps the fewest that held-out rows are
+        adds anchors where rows are wrong and keeps the fewest that held-out rows are
         content with, 400 at most; it costs a few fits of as many anchors, on at
         most 20,000 rows.
     n_neighbors : int or None, default=None
@@ -130,8 +130,8 @@ class LLSVMClassifier(AnchoredClassifier):
     intercept_ : ndarray of shape (n_anchors, n_scores)
         Intercepts of the local models.
     anchor_path_ : ndarray of shape (n_stages, 3)
-        With ``n_anchors="auto"``: numbers of anchors that were tried, the mean loss
-        of held-out rows (a ramp from 0 to 1), and its standard error.
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
+        held-out rows that were wrong, and its standard error.
     coding_ : coding object
         The fitted coding.
     feature_map_ : transformer or None

@@ -342,6 +342,11 @@ class LLSVMClassifierCV(LLSVMClassifier):
         vars(self).update(watch.finish(solution))
         return solution.interrupted
 
+    def _growing_model(self):
+        names = LLSVMClassifier().get_params()
+        shared = {k: v for k, v in self.get_params().items() if k in names}
+        return LLSVMClassifier(**shared).set_params(**self._while_growing)
+
     def _path_alphas(self) -> np.ndarray:
         """The values to try, from the largest to the smallest."""
         if isinstance(self.alphas, Integral):
