@@ -1,22 +1,34 @@
-"""Run one benchmark: python -m benchmarks NAME --data DIR."""
+"""Run one benchmark: python -m benchmarks NAME --data DIR.
+
+What is in the result file already is not measured again.
+"""
 
 import argparse
 import importlib
+from math import inf
 from pathlib import Path
 
+from benchmarks._common import RESULTS, Job, OutOfTime
+
 BENCHMARKS = {
-    "accuracy": "test error of LL-SVM on MNIST, USPS and LETTER",
-    "joint": "test error of SAPL and DU-LLSVM on the data of their papers",
-    "ml3": "test error of ML3 on the data of its paper, ranks on ten small sets",
-    "atlas": "the tables of the Atlas paper, and MNIST with few labels",
-    "speed": "fit and prediction time beside LinearSVC, an RBF SVC and bare BLAS",
-    "scaling": "fit time against rows (covtype), peak memory, import time",
+    "papers": "the tables of the five papers, and the data of their figures",
+    "few_labels": "MNIST with 100 and 1000 labels beside other semi-supervised ways",
+    "untuned": "defaults beside those of peers, on every data set",
+    "peers": "error, time, memory and size of models beside those of peers",
+    "alpha_path": "choosing alpha along a path beside a grid search",
+    "speed": "times on MNIST beside the floor of bare matrix products",
+    "scaling": "growth of fit time, memory of a fit, time of the import",
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", choices=BENCHMARKS, help=str(BENCHMARKS))
+def main(arguments: list[str] | None = None) -> None:
+    lines = [f"  {name}: {question}" for name, question in BENCHMARKS.items()]
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="\n".join([__doc__, *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=BENCHMARKS)
     parser.add_argument(
         "--data",
         type=Path,
@@ -24,16 +36,21 @@ def main() -> None:
         help="folder of .npz files with X_train, y_train, X_test, y_test (or X, y)",
     )
     parser.add_argument(
-        "--results",
-        type=Path,
-        default=Path(__file__).parent / "results",
-        help="folder for the JSON file with the results",
+        "--results", type=Path, default=RESULTS, help="folder of the JSON files"
     )
-    parser.add_argument("--only", help="one part of the atlas benchmark, e.g. usps")
-    arguments = parser.parse_args()
-    module = importlib.import_module(f"benchmarks.{arguments.name}")
-    part = {} if arguments.only is None else {"only": arguments.only}
-    module.run(arguments.data, arguments.results, **part)
+    parser.add_argument(
+        "--only", nargs="+", default=(), help="papers, estimators or parts"
+    )
+    parser.add_argument("--sets", nargs="+", default=(), help="data sets")
+    parser.add_argument(
+        "--minutes", type=float, default=inf, help="begin no measurement after these"
+    )
+    asked = vars(parser.parse_args(arguments))
+    module = importlib.import_module(f"benchmarks.{asked.pop('name')}")
+    try:
+        module.run(Job(**asked))
+    except OutOfTime:
+        print("The time is used up: the same command goes on from here.")
 
 
 if __name__ == "__main__":

@@ -1,44 +1,147 @@
-"""Data, timing and result files that the benchmarks share."""
+"""What every benchmark needs: its job, results that resume, time and memory."""
 
+import gc
 import json
 import os
 import platform
+import signal
 import time
-from importlib.metadata import version
+import warnings
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from math import inf
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
-from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.exceptions import ConvergenceWarning
 
 SEEDS = (0, 1, 2)
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "numba",
+    "scikit-learn-intelex",
+    "lightgbm",
+    "interpret-core",
+)
+ENVIRONMENT = ("OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def load(folder: Path, name: str, dtype=np.float32):
-    """X_train, y_train, X_test, y_test, scaled as the docs recommend.
+@dataclass
+class Job:
+    """What a run of the benchmarks was asked for."""
 
-    Rows have a mean squared norm of about one: MNIST rows are normalised, USPS rows
-    centred and normalised, LETTER is standardised and divided by sqrt(D).
-    """
-    with np.load(folder / f"{name}.npz") as file:
-        X, y = file["X_train"].astype(dtype), file["y_train"]
-        X_test, y_test = file["X_test"].astype(dtype), file["y_test"]
-    if name == "letter":
-        scaler = StandardScaler().fit(X)
-        root = np.sqrt(X.shape[1], dtype=dtype)
-        return scaler.transform(X) / root, y, scaler.transform(X_test) / root, y_test
-    if name == "usps":
-        centre = X.mean(axis=0)
-        X, X_test = X - centre, X_test - centre
-    return normalize(X), y, normalize(X_test), y_test
+    data: Path
+    results: Path = RESULTS
+    only: tuple[str, ...] = ()
+    sets: tuple[str, ...] = ()
+    minutes: float = inf
+    began: float = field(default_factory=time.monotonic)
+
+    def parts(self, names: Iterable[str]) -> list[str]:
+        """The parts that are asked for."""
+        names = list(names)
+        if unknown := set(self.only) - set(names):
+            raise SystemExit(f"no part {sorted(unknown)}: choose from {names}")
+        return [n for n in names if n in (self.only or names)]
+
+    def named(self, names: Iterable[str]) -> list[str]:
+        """The data sets that are asked for."""
+        return [n for n in names if not self.sets or n in self.sets]
+
+    def out_of_time(self) -> bool:
+        return time.monotonic() - self.began >= 60 * self.minutes
 
 
-def matrix(file, name: str):
-    """Read a float32 matrix from an open .npz file; CSR where it is stored so."""
-    if name in file:
-        return file[name].astype(np.float32)
-    parts = tuple(file[f"{name}_{p}"] for p in ("data", "indices", "indptr"))
-    return sparse.csr_matrix(parts, file[f"{name}_shape"]).astype(np.float32)
+class OutOfTime(Exception):
+    """The minutes of a job are used up."""
+
+
+class Report:
+    """Results by nested keys, saved after every measurement and taken up again."""
+
+    def __init__(self, job: Job, name: str, **settings):
+        benchmark, _, part = name.partition("-")
+        only = f" --only {part}" if part else ""
+        self._job = job
+        self._path = job.results / f"{name}.json"
+        self._head = {
+            "command": f"python -m benchmarks {benchmark}{only} --data DIR",
+            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+            "versions": dict(_versions()),
+            "environment": {k: os.environ[k] for k in ENVIRONMENT if k in os.environ},
+            "settings": settings,
+        }
+        self.results = {}
+        if self._path.exists():
+            self.results = json.loads(self._path.read_text())["results"]
+
+    def __contains__(self, key: tuple[str, ...]) -> bool:
+        place = self.results
+        for name in key:
+            if name not in place:
+                return False
+            place = place[name]
+        return True
+
+    def __getitem__(self, key: tuple[str, ...]):
+        place = self.results
+        for name in key:
+            place = place[name]
+        return place
+
+    def __setitem__(self, key: tuple[str, ...], value) -> None:
+        *path, last = key
+        place = self.results
+        for name in path:
+            place = place.setdefault(name, {})
+        place[last] = value
+
+    def fill(self, tasks: dict[tuple[str, ...], Callable[[], object]]) -> None:
+        """Measure what is missing: one line, and one saved file, for each."""
+        for count, (key, measure) in enumerate(tasks.items(), 1):
+            if key in self:
+                continue
+            if self._job.out_of_time():
+                raise OutOfTime
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                spent, self[key] = seconds(measure)
+            self._save()
+            print(
+                f"[{count}/{len(tasks)}] {', '.join(key)}: {described(self[key])}, "
+                f"{spent:.1f} s",
+                flush=True,
+            )
+
+    def _save(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        content = json.dumps({**self._head, "results": self.results}, indent=1)
+        unfinished = self._path.with_suffix(".tmp")
+        unfinished.write_text(content + "\n")
+        unfinished.replace(self._path)
+
+
+def _versions():
+    for package in PACKAGES:
+        try:
+            yield package, version(package)
+        except PackageNotFoundError:
+            continue
+
+
+def described(value) -> str:
+    """A few words about a measurement."""
+    if isinstance(value, dict):
+        if "skipped" in value:
+            return f"skipped, {value['skipped']}"
+        value = value.get("test_errors", value.get("test_error"))
+    return f"{np.mean(value):.2f} %" if isinstance(value, list | float) else "done"
 
 
 def error(model, X, y) -> float:
@@ -46,15 +149,13 @@ def error(model, X, y) -> float:
     return round(100 * (1 - model.score(X, y)), 4)
 
 
-def median_seconds(function, repeats: int = 7) -> float:
-    """Median time of a call, after one call to warm up."""
-    function()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+def summary(errors) -> dict:
+    """Test errors of several runs with their mean and deviation."""
+    return {
+        "test_errors": errors,
+        "mean": round(float(np.mean(errors)), 3),
+        "deviation": round(float(np.std(errors, ddof=1)), 3),
+    }
 
 
 def seconds(function) -> tuple[float, object]:
@@ -64,22 +165,68 @@ def seconds(function) -> tuple[float, object]:
     return time.perf_counter() - start, result
 
 
-def earlier(folder: Path, name: str) -> dict:
-    """Results of an earlier run, for a run that goes on where it stopped."""
-    path = folder / f"{name}.json"
-    return json.loads(path.read_text())["results"] if path.exists() else {}
+def repeated_seconds(function, repeats: int, budget: float = inf) -> list[float]:
+    """Times of calls: no new one after ``repeats``, or ``budget`` seconds."""
+    times: list[float] = []
+    while len(times) < repeats and sum(times) < budget:
+        times.append(seconds(function)[0])
+    return times
 
 
-def save(folder: Path, name: str, results: dict) -> None:
-    """Write results with the versions and the class of machine that made them."""
-    packages = ["numpy", "scipy", "scikit-learn", "numba", "scikit-learn-intelex"]
-    content = {
-        "command": f"python -m benchmarks {name} --data DIR",
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "versions": {p: version(p) for p in packages},
-        "results": results,
-    }
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(content, indent=1) + "\n")
-    print(f"wrote {path}")
+def median_seconds(function, repeats: int = 7, budget: float = inf) -> float:
+    """Median time of a call, after one call to warm up."""
+    function()
+    return float(np.median(repeated_seconds(function, repeats, budget)))
+
+
+def batch_time(model, X, repeats: int = 15) -> dict:
+    """Microseconds that a row costs when all are predicted at once."""
+    spent = median_seconds(lambda: model.predict(X), repeats, budget=10)
+    return {"batch_microseconds_per_row": 1e6 * spent / X.shape[0]}
+
+
+def one_row_time(model, X) -> dict:
+    """Microseconds of a prediction for one row, over 100 rows."""
+    rows = [X[i : i + 1] for i in range(min(100, X.shape[0]))]
+    spent = median_seconds(lambda: [model.predict(row) for row in rows], 9, budget=10)
+    return {"one_row_microseconds": 1e6 * spent / len(rows)}
+
+
+def peak_memory(function) -> tuple[int, object]:
+    """Largest resident memory (bytes, Linux) beyond that before a call; its result."""
+    gc.collect()
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _resident("VmRSS")
+    result = function()
+    return _resident("VmHWM") - before, result
+
+
+def _resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
+
+
+def in_new_process(function, *arguments, minutes: float | None = None):
+    """What a call returns in a process of its own, or that it takes too long."""
+    context = get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(sender, function, arguments))
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(None if minutes is None else 60 * minutes):
+            return receiver.recv()
+        return {"skipped": f"takes more than {minutes:g} minutes"}
+    except EOFError:
+        raise RuntimeError(f"{function.__name__} failed in its process") from None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        process.terminate()
+        process.join()
+
+
+def _answer(sender, function, arguments) -> None:
+    os.setsid()  # a group of its own, so that helpers end with it
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    sender.send(function(*arguments))

@@ -1,18 +1,26 @@
-"""How long do fit and prediction take beside a linear and a kernel SVM?
+"""How far from the floor are fit and prediction, and from linear and kernel SVMs?
 
-MNIST, 100 anchors, 8 neighbours, 10 epochs of SGD, two threads. Everything runs in
-one process; what counts are the ratios.
+MNIST, 100 anchors, 8 neighbours, 10 epochs of SGD, two threads: LL-SVM beside the bare
+matrix products of its prediction, ML3 beside its form that takes single rows, learned
+anchors beside fixed ones. What counts are the ratios.
 """
 
-import warnings
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from benchmarks import _twin
-from benchmarks._common import load, median_seconds, save, seconds
+from benchmarks._common import (
+    Report,
+    batch_time,
+    error,
+    median_seconds,
+    one_row_time,
+    seconds,
+)
+from benchmarks._data import Split, load
+from benchmarks._methods import installed, ours
 from locallin import (
     DULLSVMClassifier,
     LLSVMClassifier,
@@ -20,9 +28,34 @@ from locallin import (
     SAPLClassifier,
 )
 
+LLSVM, LINEAR = "LL-SVM, inverse distance", "LinearSVC"
+RBF = "RBF SVC (scikit-learn-intelex)"
+FLOOR = "bare BLAS: rows x 100 anchors, rows x (8 x 10) weights"
+BATCH, ONE = "batch_microseconds_per_row", "one_row_microseconds"
+SETTING = {
+    "n_neighbors": 8,
+    "loss": "hinge",
+    "solver": "sgd",
+    "max_iter": 10,
+    "tol": None,
+    "alpha": 3e-6,
+}
 
-def joint_epochs(X, y, X_test) -> dict:
+
+def models() -> dict:
+    fast = partial(ours, "LLSVMClassifier", n_anchors=100, **SETTING)
+    return {
+        LLSVM: fast(coding="inverse-distance"),
+        "LL-SVM, soft assignment": fast(coding="soft"),
+        "LL-SVM, defaults": ours("LLSVMClassifier"),
+        LINEAR: LinearSVC(random_state=0),
+        **installed({RBF: ("sklearnex.svm.SVC", {"C": 10})}),
+    }
+
+
+def joint_epochs(split) -> dict:
     """Seconds per epoch and per predicted row of learned anchors against LL-SVM's."""
+    X, y, X_test = split.X, split.y, split.X_test
     shared = {"n_anchors": 100, "random_state": 0}
     makers = {
         "LL-SVM, sgd": partial(LLSVMClassifier, solver="sgd", tol=None, **shared),
@@ -46,8 +79,9 @@ def joint_epochs(X, y, X_test) -> dict:
     return report
 
 
-def latent(X, y, X_test, y_test, rbf_batch) -> dict:
+def latent(split, report) -> dict:
     """ML3 of 90 models and 30 iterations beside its form that takes single rows."""
+    X, y, X_test = split.X, split.y, split.X_test
     constant, alpha = 0.5, 3e-6
     setting = {"alpha": alpha, "intercept_scaling": constant, "random_state": 0}
     make = partial(ML3Classifier, 90, max_iter=30, n_jobs=2, **setting)
@@ -57,8 +91,8 @@ def latent(X, y, X_test, y_test, rbf_batch) -> dict:
     twin_seconds, twin = seconds(
         lambda: _twin.fit(X, labels, 90, alpha, constant=constant)
     )
-    report = {"single rows, seconds": twin_seconds}
-    report["single rows, objective"] = objective(
+    found = {"single rows, seconds": twin_seconds}
+    found["single rows, objective"] = objective(
         twin[:, :-1].reshape(10, 90, -1), constant * twin[:, -1].reshape(10, 90),
         X, labels, alpha, constant,
     )  # fmt: skip
@@ -69,23 +103,22 @@ def latent(X, y, X_test, y_test, rbf_batch) -> dict:
     }
     for name, more in forms.items():
         spent, model = seconds(lambda m=more: make(**m).fit(X, y))
-        report[f"{name}, seconds"] = spent
-        report[f"{name} / single rows"] = spent / twin_seconds
-        report[f"{name}, objective"] = objective(
+        found[f"{name}, seconds"] = spent
+        found[f"{name} / single rows"] = spent / twin_seconds
+        found[f"{name}, objective"] = objective(
             model.coef_, model.intercept_, X, labels, alpha, constant
         )
-    weights = model.coef_.reshape(900, -1)
+    weights = model.coef_.reshape(-1, X.shape[1])
     floor = median_seconds(lambda: X_test @ weights.T, 15)
-    batch = median_seconds(lambda: model.predict(X_test), 15)
-    single = median_seconds(
-        lambda: [model.predict(X_test[i : i + 1]) for i in range(100)], 9
-    )
-    return report | {
-        "batch_microseconds_per_row": 1e6 * batch / len(X_test),
-        "one_row_microseconds": 1e6 * single / 100,
-        "batch prediction / bare matrix product": batch / floor,
-        "RBF SVC / batch prediction": rbf_batch / (1e6 * batch / len(X_test)),
-        "test_error": round(100 * (1 - model.score(X_test, y_test)), 3),
+    batch = batch_time(model, X_test)[BATCH]
+    if (RBF,) in report:
+        found["RBF SVC / batch prediction"] = report[RBF,][BATCH] / batch
+    return {
+        **found,
+        BATCH: batch,
+        **one_row_time(model, X_test),
+        "batch prediction / bare matrix product": 1e-6 * len(X_test) * batch / floor,
+        "test_error": error(model, X_test, split.y_test),
     }
 
 
@@ -103,83 +136,64 @@ def objective(coef, intercept, X, labels, alpha, constant) -> float:
     return float(total / len(X) + alpha / 2 * squares)
 
 
-def run(data, results) -> None:
-    from sklearnex.svm import SVC
+class Speed:
+    """The measurements, on data that is loaded when it is needed."""
 
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    X, y, X_test, y_test = load(data, "mnist")
-    setting = {
-        "n_anchors": 100,
-        "n_neighbors": 8,
-        "loss": "hinge",
-        "solver": "sgd",
-        "max_iter": 10,
-        "tol": None,
-        "alpha": 3e-6,
-        "n_jobs": 2,
-        "random_state": 0,
-    }
-    models = {
-        "LL-SVM, inverse distance": LLSVMClassifier(
-            coding="inverse-distance", **setting
-        ),
-        "LL-SVM, soft assignment": LLSVMClassifier(coding="soft", **setting),
-        "LL-SVM, defaults": LLSVMClassifier(n_jobs=2, random_state=0),
-        "LinearSVC": LinearSVC(random_state=0),
-        "RBF SVC (scikit-learn-intelex)": SVC(C=10),
-    }
-    for model in models.values():  # compile, and load what is loaded lazily
-        model.fit(X[:2000], y[:2000]).predict(X_test[:50])
+    def __init__(self, data):
+        self.data = data
+
+    @cached_property
+    def split(self) -> Split:
+        return load(self.data, "mnist").scaled_for("mnist")
+
+    def model(self, model) -> dict:
+        X, y, X_test = self.split.X, self.split.y, self.split.X_test
+        model.fit(X[:2000], y[:2000]).predict(X_test[:50])  # compile, load
         model.predict(X_test[:1])
-    report = {}
-    for name, model in models.items():
-        ours = isinstance(model, LLSVMClassifier)
-        fit = [seconds(lambda m=model: m.fit(X, y))[0] for _ in range(3 if ours else 1)]
-        kernel = "RBF" in name
-        batch = median_seconds(lambda m=model: m.predict(X_test), 1 if kernel else 15)
-        single = median_seconds(
-            lambda m=model: [m.predict(X_test[i : i + 1]) for i in range(100)], 9
-        )
-        report[name] = {
-            "fit_seconds": float(np.median(fit)),
-            "batch_microseconds_per_row": 1e6 * batch / len(X_test),
-            "one_row_microseconds": 1e6 * single / 100,
-            "test_error": round(100 * (1 - model.score(X_test, y_test)), 3),
+        repeats = 3 if isinstance(model, LLSVMClassifier) else 1
+        fits = [seconds(lambda: model.fit(X, y))[0] for _ in range(repeats)]
+        return {
+            "fit_seconds": float(np.median(fits)),
+            **batch_time(model, X_test),
+            **one_row_time(model, X_test),
+            "test_error": error(model, X_test, self.split.y_test),
         }
-        print(name, report[name], flush=True)
-    ours = models["LL-SVM, inverse distance"]
-    others = np.random.RandomState(0).normal(size=(80, 784)).astype(np.float32)
 
-    def bare():
-        X_test @ ours.anchors_.T
-        X_test @ others.T
-
-    floor = 1e6 * median_seconds(bare, 15) / len(X_test)
-    report["bare BLAS: rows x 100 anchors, rows x (8 x 10) weights"] = {
-        "batch_microseconds_per_row": floor
-    }
-    ll, linear, rbf = (
-        report[n]
-        for n in (
-            "LL-SVM, inverse distance",
-            "LinearSVC",
-            "RBF SVC (scikit-learn-intelex)",
+    def floor(self) -> dict:
+        """The products of a prediction, in BLAS and without the rest."""
+        X = self.split.X_test
+        rng = np.random.RandomState(0)
+        anchors, weights = (
+            rng.normal(size=(n, X.shape[1])).astype(np.float32) for n in (100, 80)
         )
-    )
-    batch, single = "batch_microseconds_per_row", "one_row_microseconds"
-    report["ratios of LL-SVM, inverse distance"] = {
-        "fit / RBF SVC": ll["fit_seconds"] / rbf["fit_seconds"],
-        "fit / LinearSVC": ll["fit_seconds"] / linear["fit_seconds"],
-        "RBF SVC / batch prediction": rbf[batch] / ll[batch],
-        "batch prediction / bare BLAS": ll[batch] / floor,
-        "one row / LinearSVC": ll[single] / linear[single],
+
+        def bare():
+            X @ anchors.T
+            X @ weights.T
+
+        return {BATCH: 1e6 * median_seconds(bare, 15) / len(X)}
+
+
+def ratios(report) -> dict:
+    ours, linear, rbf = (report[name,] for name in (LLSVM, LINEAR, RBF))
+    return {
+        "fit / RBF SVC": ours["fit_seconds"] / rbf["fit_seconds"],
+        "fit / LinearSVC": ours["fit_seconds"] / linear["fit_seconds"],
+        "RBF SVC / batch prediction": rbf[BATCH] / ours[BATCH],
+        "batch prediction / bare BLAS": ours[BATCH] / report[FLOOR,][BATCH],
+        "one row / LinearSVC": ours[ONE] / linear[ONE],
     }
-    report["ML3"] = latent(X, y, X_test, y_test, rbf[batch])
-    for name, value in report["ML3"].items():
-        print(f"ML3, {name}: {value:.4g}", flush=True)
-    report["joint learning"] = joint_epochs(X, y, X_test)
-    for name, value in report["joint learning"].items():
-        print(f"{name}: {value:.4g}")
-    for name, value in report["ratios of LL-SVM, inverse distance"].items():
-        print(f"{name}: {value:.4g}")
-    save(results, "speed", report)
+
+
+def run(job) -> None:
+    speed = Speed(job.data)
+    report = Report(job, "speed", **SETTING)
+    tasks = {
+        **{name: partial(speed.model, model) for name, model in models().items()},
+        FLOOR: speed.floor,
+        "ML3": lambda: latent(speed.split, report),
+        "joint learning": lambda: joint_epochs(speed.split),
+    }
+    if RBF in tasks:
+        tasks[f"ratios of {LLSVM}"] = lambda: ratios(report)
+    report.fill({(name,): tasks[name] for name in job.parts(tasks)})

@@ -1,11 +1,366 @@
-"""The yardsticks of the benchmarks are what they are said to be."""
+"""The benchmarks run, resume, choose without test rows, and measure as they say."""
+
+import json
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import sparse
+from sklearn.datasets import load_digits, make_classification
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import SVC, LinearSVC
 
-from benchmarks import _twin
-from benchmarks.speed import objective
+from benchmarks import (
+    _common,
+    _data,
+    _statistics,
+    _twin,
+    alpha_path,
+    few_labels,
+    peers,
+    pictures,
+    scaling,
+    speed,
+    tables,
+    untuned,
+)
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks._methods import ours
+from benchmarks.papers import atlas, figures, joint, llsvm, ml3
 from locallin import ML3Classifier
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+RESULTS = {
+    *(name for name in BENCHMARKS if name != "papers"),
+    *(f"papers-{part}" for part in ("llsvm", "joint", "ml3", "atlas", "figures")),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder of small files that are named and shaped like the real ones."""
+    folder = tmp_path_factory.mktemp("data")
+    X, y = load_digits(return_X_y=True)
+    for name in ("mnist", "usps"):
+        parts = {"X_train": X[:500], "y_train": y[:500]}
+        parts |= {"X_test": X[500:620], "y_test": y[500:620]}
+        np.savez(folder / f"{name}.npz", **parts)
+    np.savez(folder / "semeion.npz", X=X[:300], y=y[:300])
+    for name, n_classes in {
+        "letter": 5,
+        "magic04": 2,
+        "heart": 2,
+        "covtype": 3,
+    }.items():
+        X, y = make_classification(
+            400, 12, n_informative=6, n_classes=n_classes, random_state=0
+        )
+        # Some test rows are also training rows.
+        X[300:330] = X[:30]
+        parts = {"X": X, "y": y + 1}
+        if name == "letter":
+            parts = {"X_train": X[:300], "y_train": y[:300]}
+            parts |= {"X_test": X[300:], "y_test": y[300:]}
+        np.savez(folder / f"{name}.npz", **parts)
+    S = sparse.random(200, 1200, 0.05, "csr", random_state=0)
+    y = (np.asarray(S[:, :100].sum(axis=1)).ravel() > 2.5).astype(int)
+    parts = {f"X_{p}": getattr(S, p) for p in ("data", "indices", "indptr", "shape")}
+    np.savez(folder / "phishing.npz", y=y, **parts)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    """Everything the benchmarks do, in small numbers."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (llsvm, joint, ml3, figures):
+            patch.setattr(module, "SEEDS", (0, 1))
+        patch.setattr(llsvm, "PRINTED", {"letter": 5.32})
+        small = {m: (make, grid[:2]) for m, (make, grid) in llsvm.METHODS.items()}
+        patch.setattr(llsvm, "METHODS", small)
+        patch.setattr(joint, "PRINTED", {"letter": {"SAPL": 2.73, "SAPL_lcc": 13.64}})
+        patch.setattr(joint, "RATES", joint.RATES[:2])
+        patch.setattr(joint, "DIVERSITIES", (1e-4, 1e-3))
+        patch.setattr(ml3, "PRINTED", {"usps": (4, 5.43), "covtype": (3, 14.84)})
+        patch.setattr(ml3, "FACTORS", (0.02, 0.6))
+        patch.setattr(ml3, "ITERATIONS", {"usps": (5, 10)})
+        patch.setattr(ml3, "SMALL", {"heart": 18.0, "magic04": 20.0})
+        patch.setattr(ml3, "SPLITS", 2)
+        few = {"ML3": (ML3Classifier(3, max_iter=5), {"alpha": [1e-3, 1e-2]})}
+        few["LinearSVC"] = LinearSVC(), {"C": [0.1, 1]}
+        patch.setattr(ml3, "peers", lambda *_: few)
+        patch.setattr(ml3, "COVTYPE_ROWS", 250)
+        patch.setattr(atlas, "TIMED", ())
+        patch.setattr(atlas, "KERNELS", ("rbf", "linear"))
+        patch.setattr(atlas, "NOISE", (5,))
+        printed = {"rbf": 5.14, "rbf, hard": 7.15}
+        patch.setitem(atlas.PRINTED, "semeion", printed)
+        patch.setattr(atlas, "SPLITS", 2)
+        patch.setattr(atlas, "ROWS", 150)
+        patch.setattr(atlas, "SEEDS", dict.fromkeys(atlas.SEEDS, range(2)))
+        patch.setattr(atlas, "CHARTS", dict.fromkeys(atlas.CHARTS, ((5, 3), (5, 10))))
+        patch.setattr(figures, "ANCHORS", (5, 10))
+        patch.setattr(few_labels, "LABELS", (100,))
+        patch.setattr(few_labels, "TRIALS", 2)
+        patch.setattr(alpha_path, "SETS", ("magic04",))
+        patch.setattr(alpha_path, "REPEATS", 1)
+        patch.setattr(peers, "SETS", ("letter", "magic04"))
+        patch.setattr(peers, "LIBSVM_ROWS", 290)
+        some = {
+            "LLSVMClassifier, 10 anchors": ours("LLSVMClassifier", n_anchors=10),
+            peers.LIBSVM: SVC(C=10),
+        }
+        patch.setattr(peers, "estimators", lambda: some)
+        patch.setattr(untuned, "SETS", ("heart", "letter", "phishing"))
+        patch.setattr(untuned, "REPEATS", {"heart": 2, "letter": 2, "phishing": 2})
+        rivals = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
+        patch.setattr(untuned, "peers", lambda: rivals)
+        patch.setattr(untuned, "ATLAS_ROWS", 280)
+        timed = {
+            speed.LLSVM: ours("LLSVMClassifier", n_anchors=10),
+            speed.LINEAR: LinearSVC(),
+            speed.RBF: SVC(),
+        }
+        patch.setattr(speed, "models", lambda: timed)
+        patch.setattr(scaling, "ROWS", (100, 200))
+        sizes = {"rows": (100, 200), "features": (12, 16), "classes": (2, 4)}
+        patch.setattr(scaling, "SIZES", {**sizes, "anchors": (5, 10)})
+        base = {"rows": 200, "features": 12, "anchors": 10, "classes": 2}
+        patch.setattr(scaling, "BASE", base)
+        patch.setattr(scaling, "IMPORTS", 2)
+        yield patch
+
+
+def run(name, data, results, *more) -> None:
+    main([name, "--data", str(data), "--results", str(results), *more])
+
+
+@pytest.fixture(scope="module")
+def results(data, tiny, tmp_path_factory):
+    """What all benchmarks wrote."""
+    folder = tmp_path_factory.mktemp("results")
+    for name in BENCHMARKS:
+        more = ()
+        if name == "papers":
+            sets = "letter", "usps", "usps, noise", "semeion", "heart", "magic04"
+            more = "--sets", *sets, "covtype"
+        run(name, data, folder, *more)
+    tiny.setattr(tables, "RESULTS", folder)
+    return folder
+
+
+def read(folder, name) -> dict:
+    return json.loads((folder / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", sorted(RESULTS))
+def test_results_say_how_they_were_made(results, name):
+    content = read(results, name)
+    assert content["command"].startswith(f"python -m benchmarks {name.split('-')[0]}")
+    assert {"numpy", "scikit-learn"} <= set(content["versions"])
+    assert content["results"]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_what_is_there_is_not_measured_again(results, data, name, capsys):
+    before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
+    sets = ("--sets", "letter") if name == "papers" else ()
+    run(name, data, results, *sets, "--minutes", "0")
+    assert "[" not in capsys.readouterr().out
+    assert before == {path: path.stat().st_mtime_ns for path in results.iterdir()}
+
+
+def test_a_run_goes_on_where_it_stopped(results, data, tmp_path, capsys):
+    content = read(results, "untuned")
+    missing = content["results"]["heart"].pop("SVC()")
+    (tmp_path / "untuned.json").write_text(json.dumps(content))
+    run("untuned", data, tmp_path)
+    lines = [s for s in capsys.readouterr().out.splitlines() if s.startswith("[")]
+    assert len(lines) == 1
+    assert "heart, SVC()" in lines[0]
+    found = read(tmp_path, "untuned")["results"]["heart"]["SVC()"]
+    assert found["test_errors"] == missing["test_errors"]
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_without_time_nothing_is_measured(tiny, data, name, tmp_path, capsys):
+    run(name, data, tmp_path, "--minutes", "0")
+    assert "goes on from here" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_parts_and_sets_can_be_chosen(tiny, data, tmp_path):
+    run("untuned", data, tmp_path, "--only", "SVC()", "--sets", "heart")
+    found = read(tmp_path, "untuned")["results"]
+    assert list(found) == ["heart"]
+    assert list(found["heart"]) == ["SVC()"]
+    with pytest.raises(SystemExit, match="no part"):
+        run("papers", data, tmp_path, "--only", "llsvn")
+
+
+def test_untuned_results(results):
+    found = read(results, "untuned")["results"]
+    assert len(found["heart"]["LLSVMClassifier"]["test_errors"]) == 2
+    assert len(found["heart"]["SVC()"]["test_errors"]) == 2
+    assert len(found["letter"]["LLSVMClassifier"]["test_errors"]) == 2
+    assert len(found["letter"]["SVC()"]["test_errors"]) == 1
+    assert "unseen_errors" in found["letter"]["SVC()"]
+    assert "training rows" in found["letter"]["AtlasClassifier"]["skipped"]
+    assert "sparse" in found["phishing"]["GaussianNB"]["skipped"]
+
+
+def test_peers_results(results):
+    found = read(results, "peers")["results"]
+    assert "training rows" in found["letter"][peers.LIBSVM]["skipped"]
+    entry = found["magic04"][peers.LIBSVM]
+    assert 0 < entry["test_error"] < 50
+    assert entry["model_bytes"] > 1000
+    assert entry["peak_memory_bytes"] >= 0
+
+
+def test_what_takes_too_long_is_ended():
+    began = time.monotonic()
+    answer = _common.in_new_process(time.sleep, 600, minutes=0.01)
+    assert "skipped" in answer
+    assert time.monotonic() - began < 60
+
+
+def test_a_failure_in_another_process_is_one_here(capfd):
+    with pytest.raises(RuntimeError, match="failed"):
+        _common.in_new_process(divmod, 1, 0)
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_tables_show_what_was_measured(results, capsys):
+    tables.main()
+    printed = capsys.readouterr().out
+    for name in tables.TABLES:
+        assert f"{name}\n\n|" in printed
+
+
+def test_pictures_show_what_was_measured(results, tiny, tmp_path):
+    tiny.setattr(pictures, "IMAGES", tmp_path)
+    pictures.main()
+    assert {p.stem for p in tmp_path.iterdir()} == set(pictures.PICTURES)
+
+
+def test_tables_and_pictures_without_results(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path / "none")
+    monkeypatch.setattr(pictures, "IMAGES", tmp_path / "images")
+    tables.main()
+    pictures.main()
+    assert not list((tmp_path / "images").iterdir())
+
+
+def test_tables_of_the_committed_results(monkeypatch, capsys):
+    monkeypatch.setattr(tables, "RESULTS", _common.RESULTS)
+    tables.main()
+    assert "| LETTER | SAPL |" in capsys.readouterr().out
+
+
+def poisoned(split, rows: bool):
+    """The same training part; wrong test labels and, on request, wrong test rows."""
+    y_test = np.roll(split.y_test, 7)
+    if not rows:
+        return replace(split, y_test=y_test)
+    noise = np.random.RandomState(0).normal(size=split.X_test.shape)
+    return replace(split, X_test=noise.astype(split.X_test.dtype), y_test=y_test)
+
+
+CHOICES = {
+    "llsvm": (llsvm, "load", lambda data: llsvm.measure(data, "letter", llsvm_soft())),
+    "joint": (
+        joint,
+        "load",
+        lambda data: joint.measure(data, "letter", "SAPL", joint.RATES),
+    ),
+    "ml3": (ml3, "load", lambda data: ml3.table_1(data, "usps")),
+    "ml3, covtype": (
+        ml3,
+        "split_in_two",
+        lambda data: ml3.table_1(data, "covtype"),
+    ),
+}
+
+
+def llsvm_soft() -> str:
+    return next(iter(llsvm.METHODS))
+
+
+CHOSEN = (
+    "chosen",
+    "tried",
+    "held_out_errors_tried",
+    "cross_validation_errors",
+    "max_iter",
+)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_settings_are_chosen_without_test_rows(tiny, data, name, monkeypatch):
+    module, source, measure = CHOICES[name]
+    honest = measure(data)
+    original = getattr(module, source)
+    monkeypatch.setattr(
+        module, source, lambda *a, **k: poisoned(original(*a, **k), rows=True)
+    )
+    misled = measure(data)
+    assert any(key in honest for key in CHOSEN)
+    assert all(honest.get(key) == misled.get(key) for key in CHOSEN)
+    assert honest["test_errors"] != misled["test_errors"]
+
+
+def test_charts_are_chosen_without_test_labels(tiny, data, monkeypatch):
+    honest = atlas.Table(data, "usps").measure("rbf")
+    monkeypatch.setattr(atlas, "load", lambda *a: poisoned(_data.load(*a), rows=False))
+    misled = atlas.Table(data, "usps").measure("rbf")
+    assert honest["chosen"] == misled["chosen"]
+    assert honest["tried"] == misled["tried"]
+    assert honest["transductive"]["mean"] < misled["transductive"]["mean"]
+
+
+class Sealed(_data.Split):
+    """A split that does not show its test labels."""
+
+    def __getattribute__(self, name):
+        assert name != "y_test"
+        return super().__getattribute__(name)
+
+
+def sealed(split) -> Sealed:
+    return Sealed(split.X, split.y, split.X_test, split.y_test)
+
+
+def test_semeion_and_small_sets_choose_without_test_labels(tiny, data, monkeypatch):
+    halves = atlas.halves
+    monkeypatch.setattr(atlas, "halves", lambda *a: sealed(halves(*a)))
+    assert set(atlas.Semeion(data).choose("rbf", 0)) == {"d", "mdl", "gamma"}
+    ml3.tuned(sealed(_data.load(data, "heart")), "LinearSVC")
+
+
+def test_few_labels_are_all_that_is_chosen_with(tiny, data):
+    few = few_labels.FewLabels(data)
+    few.split = sealed(few.split)
+    draw = few.draw(100, 0)
+    assert len(draw.y) == 100
+    few.tuned(draw)
+    few.svc(draw)
+    with pytest.raises(AssertionError):
+        few_labels.METHODS["RBF SVC"](few, draw)
+
+
+def test_statistics_by_hand():
+    first = {"a": 1.0, "b": 2.0, "c": 3.0}
+    second = {"a": 2.0, "b": 1.0, "c": 5.0, "d": 0.0}
+    ranks = _statistics.average_ranks({"first": first, "second": second})
+    assert ranks == {"first": 1.33, "second": 1.67}
+    beside = _statistics.compare(first, second)
+    assert beside["sets"] == 3
+    assert beside["ahead"] == 2
+    assert beside["mean_difference"] == pytest.approx(-2 / 3, abs=1e-3)
+    assert _statistics.best_of(first, second) == {"a": 1.0, "b": 1.0, "c": 3.0}
+    assert _statistics.median_ratio(first, second) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -19,7 +374,7 @@ def test_single_rows_reach_the_objective_of_blocks(digits, dtype):
         table[:, :-1].reshape(10, 5, -1),
         1.5 * table[:, -1].reshape(10, 5),
     )
-    single = objective(coef, intercept, X, y, 2e-3, 1.5)
+    single = speed.objective(coef, intercept, X, y, 2e-3, 1.5)
     model = ML3Classifier(
         5,
         intercept_scaling=1.5,
@@ -28,5 +383,5 @@ def test_single_rows_reach_the_objective_of_blocks(digits, dtype):
         random_state=0,
         **setting,
     ).fit(X, y)
-    blocks = objective(model.coef_, model.intercept_, X, y, 2e-3, 1.5)
+    blocks = speed.objective(model.coef_, model.intercept_, X, y, 2e-3, 1.5)
     assert abs(blocks - single) < 0.05 * single

@@ -1,0 +1,168 @@
+"""What do charts bring where few rows have labels? MNIST with 100 and 1000 labels.
+
+Table 2 of the Atlas paper: all rows, test rows included, shape the charts and the
+graphs; settings are chosen by cross-validation on the labelled rows only. Every method
+has the same draws of labelled rows.
+"""
+
+from functools import cached_property, partial
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import kneighbors_graph
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+
+from benchmarks._common import Report, error
+from benchmarks._data import Split, load
+from benchmarks.papers.atlas import Atlases, svc
+from locallin import Atlas, AtlasClassifier
+
+LABELS = (100, 1000)
+TRIALS = 20
+
+
+class Draw(NamedTuple):
+    """The rows that have labels, and folds of them."""
+
+    rows: np.ndarray
+    X: np.ndarray
+    y: np.ndarray
+    cv: StratifiedKFold
+
+
+class FewLabels:
+    """What the trials share, made when it is first needed."""
+
+    def __init__(self, data):
+        self.data = data
+
+    @cached_property
+    def split(self) -> Split:
+        return load(self.data, "mnist").normalised()
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        return np.vstack([self.split.X, self.split.X_test])
+
+    @cached_property
+    def atlases(self) -> Atlases:
+        return Atlases(self.rows)
+
+    @cached_property
+    def clusters(self) -> FrozenEstimator:
+        atlas = Atlas(30, init="kmeans", random_state=0, n_jobs=2)
+        return FrozenEstimator(atlas.fit(self.rows, graph=self.atlases.graph))
+
+    @cached_property
+    def near(self) -> sparse.csr_matrix:
+        graph = kneighbors_graph(self.rows, 7, mode="connectivity", n_jobs=2)
+        return 0.5 * (graph + graph.T)
+
+    @cached_property
+    def components(self) -> np.ndarray:
+        return PCA(50, random_state=0).fit_transform(self.rows)
+
+    def draw(self, n_labels: int, trial: int) -> Draw:
+        rows = choose_labels(self.split.y, n_labels, trial)
+        y = self.split.y[rows]
+        folds = min(5, np.bincount(y).min())
+        cv = StratifiedKFold(folds, shuffle=True, random_state=0)
+        return Draw(rows, self.split.X[rows], y, cv)
+
+    def some_labels(self, draw: Draw) -> np.ndarray:
+        some = np.full(len(self.rows), -1)
+        some[draw.rows] = draw.y
+        return some
+
+    def measure(self, method: str, n_labels: int) -> list[float]:
+        return [
+            METHODS[method](self, self.draw(n_labels, trial)) for trial in range(TRIALS)
+        ]
+
+    def tuned(self, draw):
+        """An atlas and a sigma by error on folds of the labelled rows."""
+        tried = []
+        for mdl in (20, 60):
+            atlas = self.atlases.get(30, mdl, 0)
+            base = AtlasClassifier(atlas, n_jobs=2, random_state=0)
+            sigma = clone(base).fit(draw.X, draw.y).sigma_
+            for factor in (0.5, 1.0):
+                model = clone(base).set_params(sigma=factor * sigma)
+                score = cross_val_score(model, draw.X, draw.y, cv=draw.cv).mean()
+                tried.append((score, model))
+        return max(tried, key=lambda t: t[0])[1].fit(draw.X, draw.y)
+
+    def plain(self, draw):
+        return self.untuned(draw, self.atlases.get(30, 20, 0))
+
+    def clustered(self, draw):
+        return self.untuned(draw, self.clusters)
+
+    def untuned(self, draw, atlas):
+        model = AtlasClassifier(atlas, n_jobs=2, random_state=0)
+        return model.fit(draw.X, draw.y)
+
+    def svc(self, draw):
+        scale = self.split.X.var(axis=0).sum()
+        return svc(draw.X, draw.y, draw.cv, scale, (0.25, 0.5, 1, 2))
+
+    def spread(self, draw, alpha) -> float:
+        model = LabelSpreading(kernel=lambda *_: self.near, alpha=alpha, max_iter=200)
+        model.fit(self.rows, self.some_labels(draw))
+        found = model.transduction_[len(self.split.X) :]
+        return round(100 * float((found != self.split.y_test).mean()), 4)
+
+    def self_trained(self, draw) -> float:
+        n = len(self.split.X)
+        model = SelfTrainingClassifier(
+            LogisticRegression(solver="newton-cholesky"), threshold=0.9
+        )
+        model.fit(self.components[:n], self.some_labels(draw)[:n])
+        return error(model, self.components[n:], self.split.y_test)
+
+
+def test_error(learn):
+    """The measurement of a method that learns a classifier of rows."""
+
+    def measure(few, draw) -> float:
+        return error(learn(few, draw), few.split.X_test, few.split.y_test)
+
+    return measure
+
+
+METHODS = {
+    "AtlasRBF": test_error(FewLabels.tuned),
+    "AtlasRBF, defaults": test_error(FewLabels.plain),
+    "AtlasRBF, k-means charts": test_error(FewLabels.clustered),
+    "RBF SVC": test_error(FewLabels.svc),
+    "LabelSpreading": partial(FewLabels.spread, alpha=0.2),
+    "LabelSpreading, alpha = 0.99": partial(FewLabels.spread, alpha=0.99),
+    "SelfTraining": FewLabels.self_trained,
+}
+
+
+def choose_labels(y, n_labels, trial) -> np.ndarray:
+    """Rows to be labelled, at least two of each class."""
+    rng = np.random.RandomState(trial)
+    while True:
+        labelled = rng.choice(len(y), n_labels, replace=False)
+        if np.bincount(y[labelled], minlength=10).min() >= 2:
+            return labelled
+
+
+def run(job) -> None:
+    few = FewLabels(job.data)
+    report = Report(job, "few_labels", trials=TRIALS)
+    report.fill(
+        {
+            (str(n_labels), method): partial(few.measure, method, n_labels)
+            for n_labels, method in product(LABELS, job.parts(METHODS))
+        }
+    )

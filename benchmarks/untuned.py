@@ -1,0 +1,111 @@
+"""How good are the defaults, ours and the peers', on every data set?
+
+Features are standardised; sparse sets of few features are made dense. Where a split is
+random and small, all methods have several splits; elsewhere one split, and ours several
+seeds. COVTYPE and SKIN are limited to 100,000 rows to train and 50,000 to test on, for
+all. SVC is scikit-learn-intelex's: the same solution as scikit-learn's, found faster.
+"""
+
+from functools import lru_cache, partial
+from itertools import product
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from benchmarks._common import Report, batch_time, error, seconds
+from benchmarks._data import SETS, SMALL, Split, load
+from benchmarks._methods import OURS, VARIANTS, installed, is_ours, ours
+
+# How often; the others three times.
+REPEATS = dict.fromkeys((*SMALL, "semeion"), 10)
+RANDOM_SPLITS = (*SMALL, "semeion", "phishing", "magic04")
+ROWS = {"covtype": (100_000, 50_000), "skin": (100_000, 50_000)}
+DENSE_FEATURES = 1000
+# The RBF machines of an atlas are not linear in the number of rows.
+ATLAS_ROWS = 20_000
+WARM_UP_ROWS = 500
+
+
+def peers() -> dict:
+    return {
+        **installed(
+            {
+                "SVC()": ("sklearnex.svm.SVC", {}),
+                "SVC(C=10)": ("sklearnex.svm.SVC", {"C": 10}),
+                "LGBMClassifier": (
+                    "lightgbm.LGBMClassifier",
+                    {"random_state": 0, "n_jobs": 2, "verbose": -1},
+                ),
+            }
+        ),
+        "HistGradientBoostingClassifier": HistGradientBoostingClassifier(
+            random_state=0
+        ),
+    }
+
+
+@lru_cache(maxsize=1)
+def prepared(folder, name, repeat) -> tuple[Split, np.ndarray]:
+    """A split, and which of its test rows are not among the training rows."""
+    split = load(folder, name, repeat).limited(*ROWS.get(name, (None, None)))
+    if split.X.shape[1] <= DENSE_FEATURES:
+        split = split.dense()
+    return split.standardised(), split.unseen()
+
+
+def measure(folder, name, models) -> dict:
+    """Runs of a method: ``models`` holds one estimator for each."""
+    found: dict[str, list] = {}
+    for repeat, model in enumerate(map(clone, models)):
+        split, unseen = prepared(folder, name, repeat * (name in RANDOM_SPLITS))
+        if reason := refusal(model, split):
+            return {"skipped": reason}
+        few = split.limited(WARM_UP_ROWS)
+        clone(model).fit(few.X, few.y).predict(few.X)
+        spent, _ = seconds(partial(model.fit, split.X, split.y))
+        run = {
+            "test_errors": error(model, split.X_test, split.y_test),
+            "fit_seconds": spent,
+            **batch_time(model, split.X_test, 3),
+        }
+        if 0 < unseen.sum() < len(unseen):
+            rows = split.X_test[unseen], split.y_test[unseen]
+            run["unseen_errors"] = error(model, *rows)
+        for key, value in run.items():
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def refusal(model, split) -> str:
+    """Why a method is not run on a split, if so."""
+    if type(model).__name__ == "AtlasClassifier" and split.X.shape[0] > ATLAS_ROWS:
+        return f"more than {ATLAS_ROWS:,} training rows"
+    if sparse.issparse(split.X) and not model.__sklearn_tags__().input_tags.sparse:
+        return "takes no sparse data"
+    return ""
+
+
+def models_of(name, method, known) -> list:
+    """The estimators whose runs are a method's result on a data set."""
+    repeats = range(REPEATS.get(name, 3))
+    if is_ours(method):
+        return [ours(method, seed) for seed in repeats]
+    return [known[method]] * (len(repeats) if name in RANDOM_SPLITS else 1)
+
+
+def run(job) -> None:
+    known = {**{name: ours(name) for name in (*OURS, *VARIANTS)}, **peers()}
+    chosen = job.parts(known)
+    report = Report(
+        job, "untuned", estimators={name: str(known[name]) for name in chosen}
+    )
+    report.fill(
+        {
+            (name, method): partial(
+                measure, job.data, name, models_of(name, method, known)
+            )
+            for name, method in product(job.named(SETS), chosen)
+        }
+    )
