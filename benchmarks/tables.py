@@ -1,9 +1,12 @@
-"""Print the tables of the README and the docs: python -m benchmarks.tables.
+"""Write the tables of the README and the docs: python -m benchmarks.tables.
 
-Everything is computed from the result files; tables without results are left out.
+A table stands between the lines <!-- table: NAME --> and <!-- end -->. Everything is
+computed from the result files; a table without results stays as it is.
 """
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 
@@ -285,10 +288,12 @@ def few_figures():
             yield data, "AtlasRBF", printed, ours, "few_labels --only AtlasRBF"
 
 
-def peers() -> str:
+def peers(*sets: str) -> str:
     """A table for each data set; in brackets the multiple of LLSVMClassifier's."""
     tables = []
     for data, results in read("peers").items():
+        if sets and data not in sets:
+            continue
         measured = {m: e for m, e in results.items() if "skipped" not in e}
         base = measured.get("LLSVMClassifier", {})
         rows = [
@@ -405,6 +410,24 @@ def scaling() -> str:
     return markdown(["exponent of fit time in", *sizes], rows)
 
 
+def alpha_path() -> str:
+    rows = []
+    for data, entry in read("alpha_path").items():
+        path, grid = entry["LLSVMClassifierCV"], entry["GridSearchCV"]
+        rows.append(
+            [
+                data.upper(),
+                f"{path['fit_seconds']:.1f} s",
+                f"{grid['fit_seconds']:.1f} s",
+                f"{entry['ratio']:.1f}",
+                f"{path['test_error']:.2f}",
+                f"{grid['test_error']:.2f}",
+            ]
+        )
+    head = ["", "path", "grid search", "ratio", "error %, path", "error %, grid"]
+    return markdown(head, rows)
+
+
 TABLES = {
     "papers": papers,
     "llsvm": llsvm,
@@ -419,17 +442,37 @@ TABLES = {
     "untuned, summary": untuned_summary,
     "untuned, pairs": untuned_pairs,
     "peers": peers,
+    "peers, mnist": lambda: peers("mnist"),
+    "alpha path": alpha_path,
     "speed": speed,
     "scaling": scaling,
 }
 
 
-def main() -> None:
-    for name, table in TABLES.items():
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PLACE = re.compile(r"(<!-- table: (.+?) -->\n)(.*?)(<!-- end -->)", re.S)
+
+
+def filled(text: str) -> str:
+    """A page with its tables as the results have them."""
+
+    def table(place) -> str:
+        head, name, old, end = place.groups()
         try:
-            print(f"{name}\n\n{table()}\n")
+            return f"{head}\n{TABLES[name]()}\n\n{end}"
         except Missing:
-            continue
+            return head + old + end
+
+    return PLACE.sub(table, text)
+
+
+def main() -> None:
+    for page in PAGES:
+        text = page.read_text()
+        if (new := filled(text)) != text:
+            page.write_text(new)
+            print(f"wrote {page.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

@@ -232,11 +232,9 @@ def test_a_failure_in_another_process_is_one_here(capfd):
     assert "ZeroDivisionError" in capfd.readouterr().err
 
 
-def test_tables_show_what_was_measured(results, capsys):
-    tables.main()
-    printed = capsys.readouterr().out
-    for name in tables.TABLES:
-        assert f"{name}\n\n|" in printed
+def test_tables_show_what_was_measured(results):
+    for table in tables.TABLES.values():
+        assert table().startswith("|")
 
 
 def test_pictures_show_what_was_measured(results, tiny, tmp_path):
@@ -245,18 +243,20 @@ def test_pictures_show_what_was_measured(results, tiny, tmp_path):
     assert {p.stem for p in tmp_path.iterdir()} == set(pictures.PICTURES)
 
 
-def test_tables_and_pictures_without_results(tmp_path, monkeypatch, capsys):
+def test_tables_and_pictures_without_results(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", tmp_path / "none")
     monkeypatch.setattr(pictures, "IMAGES", tmp_path / "images")
-    tables.main()
+    page = "Before\n<!-- table: peers -->\nold\n<!-- end -->\nafter"
+    assert tables.filled(page) == page
     pictures.main()
     assert not list((tmp_path / "images").iterdir())
 
 
-def test_tables_of_the_committed_results(monkeypatch, capsys):
+@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
+def test_pages_show_the_committed_results(page, monkeypatch):
     monkeypatch.setattr(tables, "RESULTS", _common.RESULTS)
-    tables.main()
-    assert "| LETTER | SAPL |" in capsys.readouterr().out
+    text = page.read_text()
+    assert tables.filled(text) == text, "run python -m benchmarks.tables"
 
 
 def poisoned(split, rows: bool):

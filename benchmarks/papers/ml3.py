@@ -113,7 +113,10 @@ def peers(n, n_features) -> dict:
     gammas = [f / n_features for f in (0.1, 0.3, 1, 3, 10)]
     return {
         "ML3": (ML3Classifier(10, random_state=0), {"alpha": alphas}),
-        "LL-SVM": (LLSVMClassifier(10, random_state=0), {"alpha": alphas}),
+        "LL-SVM": (
+            LLSVMClassifier(10, coding="soft", random_state=0),
+            {"alpha": alphas},
+        ),
         "LinearSVC": (LinearSVC(random_state=0), {"C": [0.01, 0.1, 1, 10, 100]}),
         "RBF SVC": (SVC(), {"C": [0.1, 1, 10, 100], "gamma": gammas}),
     }
