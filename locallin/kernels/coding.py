@@ -373,41 +373,49 @@ def mean_perplexity(distances, kind, bandwidth):
 
 @jit
 def _choose_active(
-    values, products, norms, largest_norm, n_features, mu, keys, candidates
+    values, products, norms, largest_norm, n_features, mu, largest_mu, keys, candidates
 ):
     """Anchors that may have a positive weight; returns how many there are.
 
     The threshold lambda, the root of sum (lambda - u)+^2 = 1, is found by Newton's
-    method from distances that carry the rounding of the products. It moves by no more
-    than the largest error of a u, so that an active anchor lies no further than twice
-    that error above it. Where the error is not finite every anchor is a candidate.
+    method in the precision of the products, ``keys`` being room for u. It moves by no
+    more than the largest error of a u, so that an active anchor lies no further than
+    twice that error above it. Where something is not finite all are candidates.
     """
     m = keys.size
+    real = keys.dtype.type
+    eps = np.finfo(keys.dtype).eps
     square = squared_norm(values)
-    rounding = (n_features + 4) * np.finfo(products.dtype).eps
-    bound = rounding * ((2.0 * np.sqrt(square) + largest_norm) * largest_norm + square)
-    root = np.sqrt(bound)
-    error, least = 0.0, np.inf
+    bound = (n_features + 8) * eps * (np.sqrt(square) + largest_norm) ** 2
+    one, two, zero = real(1), real(2), real(0)
+    offset, shared = real(square), real(mu[0])
+    least, most = real(np.inf), zero
     for j in range(m):
-        price = mu[j] if mu.size > 1 else mu[0]
-        d = np.sqrt(max(square + norms[j] - 2.0 * products[j], 0.0))
-        keys[j] = price * d
-        error = max(error, price * (bound / d if d > root else root))
-        least = min(least, keys[j])
-    limit = np.inf
-    if np.isfinite(error) and np.isfinite(least):
-        level = least + 1.0
-        for _ in range(50):
-            total, squares = 0.0, 0.0
+        price = real(mu[j]) if mu.size > 1 else shared
+        u = price * np.sqrt(max(offset + (real(norms[j]) - two * products[j]), zero))
+        keys[j] = u
+        least = min(least, u)
+        most = max(most, u)
+    limit = real(np.inf)
+    if np.isfinite(most) and np.isfinite(bound) and np.isfinite(largest_mu):
+        level = least + one
+        for _ in range(30):
+            total, squares = zero, zero
             for j in range(m):
-                room = max(level - keys[j], 0.0)
+                room = max(level - keys[j], zero)
                 total += room
                 squares += room * room
-            step = 0.5 * (squares - 1.0) / total
+            step = (squares - one) / (two * total)
             level -= step
-            if step <= 1e-9:
+            if step <= real(1e-4):
                 break
-        limit = level + 2.0 * error + 1e-6
+        # An error e of a squared distance is one of sqrt(e), or of e / d, of d; and
+        # no d is below the smallest u over the largest mu.
+        error = largest_mu * np.sqrt(bound)
+        if least > error:
+            error = largest_mu * largest_mu * bound / least
+        error += 16 * m * eps * (level + one) + 1e-4
+        limit = real(level + 2.0 * error)
     count = 0
     for j in range(m):
         candidates[count] = j
@@ -441,14 +449,16 @@ def adaptive_codes(
     n_candidates = m
     largest_norm = np.sqrt(norms.max())
     farthest = np.finfo(distances.dtype).max
+    largest_mu = mu.max()
     priced = mu.size > 1
     price = 1.0 if priced else mu[0]
+    rough = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if products is not None:
             n_candidates = _choose_active(
-                values, products[i], norms, largest_norm, n_features, mu,
-                keys, candidates,
+                values, products[i], norms, largest_norm, n_features, mu, largest_mu,
+                rough, candidates,
             )  # fmt: skip
         top, where = tops[:n_candidates], wheres[:n_candidates]
         all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
