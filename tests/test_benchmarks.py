@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -17,6 +17,7 @@ from benchmarks import (
     _statistics,
     _twin,
     alpha_path,
+    export,
     few_labels,
     peers,
     pictures,
@@ -28,7 +29,7 @@ from benchmarks import (
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
 from benchmarks.papers import atlas, figures, joint, llsvm, ml3
-from locallin import ML3Classifier
+from locallin import LLSVMClassifier, ML3Classifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 RESULTS = {
@@ -105,6 +106,9 @@ def tiny():
         patch.setattr(few_labels, "TRIALS", 2)
         patch.setattr(alpha_path, "SETS", ("magic04",))
         patch.setattr(alpha_path, "REPEATS", 1)
+        patch.setattr(export, "SETS", {"breast_cancer": load_breast_cancer})
+        patch.setattr(export, "MODELS", (LLSVMClassifier,))
+        patch.setattr(export, "REPEATS", 1)
         patch.setattr(peers, "SETS", ("letter", "magic04"))
         patch.setattr(peers, "LIBSVM_ROWS", 290)
         some = {

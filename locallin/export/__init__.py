@@ -1,0 +1,13 @@
+"""Take fitted models elsewhere: C, ONNX, smaller copies and safe files.
+
+Nothing here is imported with the package. ``to_c`` and ``compress`` need no more than
+the library itself; ``to_onnx`` needs ``pip install 'locallin[onnx]'``, ``save`` and
+``load`` need ``pip install 'locallin[io]'``, both when they are called.
+"""
+
+from locallin.export.c import to_c
+from locallin.export.files import load, save
+from locallin.export.onnx import to_onnx
+from locallin.export.size import CompressedClassifier, compress
+
+__all__ = ["CompressedClassifier", "compress", "load", "save", "to_c", "to_onnx"]

@@ -1,0 +1,28 @@
+"""Packages that only some exports need."""
+
+from importlib import import_module
+from types import ModuleType
+
+
+def need(module: str, extra: str) -> ModuleType:
+    """Import a module of an optional package.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+    extra : str
+        The extra of this library that installs it.
+
+    Returns
+    -------
+    module
+        The module.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(
+            f"{package} is missing: pip install 'locallin[{extra}]'."
+        ) from error
