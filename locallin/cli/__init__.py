@@ -1,0 +1,82 @@
+"""The command line ``locallin``: train, tune, predict, evaluate, explain, convert."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from locallin.cli._methods import DEFAULT_METHOD, METHODS
+from locallin.cli._parser import FITTING, UsageError, header_choice, make_parser
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    argv : sequence of str or None, default=None
+        The arguments; None takes those of the process.
+
+    Returns
+    -------
+    int
+        Exit code: 0 done, 1 failed, 2 not understood, 130 interrupted.
+    """
+    argv = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args = make_parser(_method_of(argv)).parse_args(argv)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        code = _run(args)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        return _fail(args, error, 2)
+    except KeyboardInterrupt:
+        return _fail(args, "interrupted", 130)
+    except BrokenPipeError:
+        # Nobody reads on, as in `locallin predict ... | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        return _fail(args, error, 1)
+
+
+def _method_of(argv: list[str]) -> str | None:
+    """The method whose parameters are options, if the command fits one."""
+    if not argv or argv[0] not in FITTING:
+        return None
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--method", nargs="?")
+    method = parser.parse_known_args(argv)[0].method
+    return method if method in METHODS else DEFAULT_METHOD
+
+
+def _run(args: argparse.Namespace) -> int:
+    if hasattr(args, "header"):
+        args.header = header_choice(args.header)
+    if args.command == "completion":
+        from locallin.cli._completion import script
+
+        print(script(args.shell))
+        return 0
+    if args.command == "tune":
+        from locallin.cli._tune import tune
+
+        return tune(args)
+    from locallin.cli import _commands
+
+    return getattr(_commands, args.command)(args)
+
+
+def _fail(args: argparse.Namespace, error, code: int) -> int:
+    if getattr(args, "traceback", False) and isinstance(error, Exception):
+        raise error
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        error = f"{error.filename}: {error.strerror}"
+    text = " ".join(str(error).split()) or type(error).__name__
+    print(f"locallin {args.command}: {text}", file=sys.stderr)
+    return code

@@ -1,0 +1,330 @@
+"""The commands, but for tune."""
+
+import csv
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from locallin.cli._files import Model, check_output, load_model, replacing
+from locallin.cli._methods import method_of
+from locallin.cli._output import as_json, note, pairs, show
+from locallin.cli._parser import UsageError
+from locallin.cli._training import (
+    checked_settings,
+    fit_model,
+    make_pipeline,
+    reading_options,
+    scaling,
+    store,
+    training_data,
+    with_classes,
+)
+from locallin.data import DataError
+from locallin.data._read import blocks
+
+_BLOCK_BYTES = 1 << 25
+_LARGEST_BLOCK = 16384
+
+
+def train(args) -> int:
+    """Fit a model to a file."""
+    settings = checked_settings(args)
+    path = check_output(args.model, args.force)
+    data, about = training_data(args)
+    scale = scaling(args, data.X)
+    settings = with_classes(settings, data.y)
+    pipeline = make_pipeline(scale, args.method, settings)
+    model = fit_model(pipeline, data, about)
+    store(model, path)
+    right = 0
+    for start in range(0, len(data.y), _LARGEST_BLOCK):
+        rows = slice(start, start + _LARGEST_BLOCK)
+        right += int((pipeline.predict(data.X[rows]) == data.y[rows]).sum())
+    result = {
+        "model": str(path),
+        "method": args.method,
+        "rows": data.X.shape[0],
+        "features": data.X.shape[1],
+        "classes": model.classifier.classes_,
+        "label": _shown_label(about["label"]),
+        "scale": scale,
+        "training_accuracy": right / len(data.y),
+        "seconds": model.about["seconds"],
+    }
+    show(args, result, pairs(result))
+    return 130 if model.about["interrupted"] else 0
+
+
+def _shown_label(label) -> str | None:
+    if isinstance(label, int):
+        return f"column {label + 1}"
+    return None if label == "auto" else label
+
+
+def model_blocks(model: Model, args, *, labels=False, largest: int | None = None):
+    """Blocks of a command's data as the model takes them."""
+    size = _BLOCK_BYTES // (8 * model.estimator.n_features_in_)
+    size = max(1, min(largest or _LARGEST_BLOCK, size))
+    options = replace(reading_options(args, model), with_labels=labels)
+    for X, y in blocks(args.data, size, options, model.classifier.classes_):
+        if sparse.issparse(X) and model.about.get("dense"):
+            X = X.toarray()
+        yield X, y
+
+
+def predict(args) -> int:
+    """Write the classes of the rows of a file, block by block."""
+    model = load_model(args.model, args.trust)
+    compute = _outputs(model, args.output)
+    header = _prediction_header(model, args.output)
+    with ExitStack() as stack:
+        if args.out == "-":
+            out = sys.stdout
+        else:
+            path = stack.enter_context(replacing(check_output(args.out, args.force)))
+            out = stack.enter_context(open(path, "w", encoding="utf-8", newline=""))
+        writer = csv.writer(out, lineterminator="\n")
+        if len(header) > 1 and not args.json:
+            writer.writerow(header)
+        for X, _ in model_blocks(model, args):
+            labels, numbers = compute(X)
+            if args.json:
+                out.writelines(
+                    as_json(dict(zip(header, row, strict=True))) + "\n"
+                    for row in zip(labels, *numbers, strict=True)
+                )
+            else:
+                writer.writerows(zip(labels, *numbers, strict=True))
+    return 0
+
+
+def _outputs(model: Model, output: str):
+    """A function from rows to labels and columns of numbers."""
+    classes = model.classifier.classes_
+    if output == "label":
+        return lambda X: (model.estimator.predict(X).tolist(), [])
+    name = "decision_function" if output == "scores" else "predict_proba"
+    method = getattr(model.estimator, name, None)
+    if method is None:
+        raise ValueError(
+            "the model has no probabilities: train it with --loss logistic"
+        )
+
+    def compute(X):
+        numbers = method(X).reshape(X.shape[0], -1)
+        if numbers.shape[1] == 1:
+            winners = (numbers[:, 0] > 0).astype(int)
+        else:
+            winners = numbers.argmax(axis=1)
+        return classes[winners].tolist(), numbers.T.tolist()
+
+    return compute
+
+
+def _prediction_header(model: Model, output: str) -> list[str]:
+    classes = model.classifier.classes_
+    if output == "label":
+        return ["label"]
+    if output == "scores" and len(classes) == 2:
+        return ["label", f"score_{classes[1]}"]
+    prefix = {"scores": "score", "proba": "probability"}[output]
+    return ["label", *(f"{prefix}_{name}" for name in classes)]
+
+
+def evaluate(args) -> int:
+    """Compare predictions with the labels of a file."""
+    model = load_model(args.model, args.trust)
+    truth, predicted = [], []
+    for X, y in model_blocks(model, args, labels=True):
+        if y is None:
+            raise DataError(
+                f"{args.data} has no labels to compare with; --label names the column."
+            )
+        truth.append(y)
+        predicted.append(model.estimator.predict(X))
+    truth, predicted = np.concatenate(truth), np.concatenate(predicted)
+    classes = model.classifier.classes_
+    strange = np.setdiff1d(truth, classes)
+    if np.isin(truth, strange).all():
+        raise DataError(
+            f"{args.data}: no label is a class of the model: the labels are "
+            f"{', '.join(map(str, strange[:5]))}, the classes "
+            f"{', '.join(map(str, classes[:5]))}."
+        )
+    labels = np.concatenate([classes, strange])
+    precision, recall, f1, support = precision_recall_fscore_support(
+        truth, predicted, labels=labels, zero_division=0
+    )
+    accuracy = float((truth == predicted).mean())
+    present = support > 0
+    result = {
+        "rows": len(truth),
+        "accuracy": accuracy,
+        "error": 1 - accuracy,
+        "balanced_accuracy": float(recall[present].mean()),
+        "macro_f1": float(f1[present].mean()),
+    }
+    lines = pairs(result)
+    wide = max(len("class"), *(len(str(label)) for label in labels))
+    lines += ["", f"{'class':{wide}}  precision  recall      f1    rows"]
+    lines += [
+        f"{label!s:{wide}}  {p:9.4f}  {r:6.4f}  {f:6.4f}  {n:6d}"
+        for label, p, r, f, n in zip(
+            labels, precision, recall, f1, support, strict=True
+        )
+    ]
+    if len(strange):
+        note(f"classes that the model does not know: {', '.join(map(str, strange))}")
+    result["classes"] = [
+        {"class": label, "precision": p, "recall": r, "f1": f, "rows": n}
+        for label, p, r, f, n in zip(
+            labels.tolist(), precision, recall, f1, support, strict=True
+        )
+    ]
+    result["confusion"] = confusion_matrix(truth, predicted, labels=labels)
+    show(args, result, lines)
+    return 0
+
+
+def explain(args) -> int:
+    """Show what each feature adds to the score of the predicted class."""
+    from locallin.inspection import explain as explanation_of
+
+    model = load_model(args.model, args.trust)
+    if not hasattr(model.classifier, "local_coef"):
+        raise ValueError(
+            f"{args.model} has no local weights to explain with: train an atlas with a "
+            "linear kernel, not rbf"
+        )
+    rows: list[dict[str, Any]] = []
+    for X, _ in model_blocks(model, args, largest=64):
+        X = X[: args.rows - len(rows)]
+        explanation = explanation_of(
+            model.estimator, X, feature_names=model.about.get("names")
+        )
+        for row in _explained(explanation, X, args.top):
+            rows.append({"row": len(rows) + 1, **row})
+        if len(rows) >= args.rows:
+            break
+    lines = []
+    for row in rows:
+        lines.append(f"row {row['row']}: {row['label']}, score {row['score']:.6g}")
+        parts = [
+            (part["feature"], f"{part['value']:.6g}", part["contribution"])
+            for part in row["contributions"]
+        ]
+        parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
+        width = max(len(name) for name, _, _ in parts)
+        lines += [
+            f"  {name:{width}}  {value:>12}  {contribution:>+12.6g}"
+            for name, value, contribution in parts
+        ]
+    show(args, {"rows": rows}, lines)
+    return 0
+
+
+def _explained(explanation, X, top: int) -> Iterator[dict[str, Any]]:
+    """Largest terms of the score of each row's predicted class.
+
+    The values are those of the file, unless a feature map makes others.
+    """
+    values = X.toarray() if sparse.issparse(X) else X
+    if values.shape != explanation.values.shape:
+        values = explanation.values
+    for i, label in enumerate(explanation.predicted):
+        # One score stands for two classes: it speaks for the second.
+        own = np.flatnonzero(explanation.classes == label)
+        sign, score = (1, own[0]) if len(own) else (-1, 0)
+        parts = sign * explanation.contributions[i, score]
+        largest = np.argsort(-np.abs(parts), kind="stable")[:top]
+        yield {
+            "label": label,
+            "score": float(sign * explanation.scores[i, score]),
+            "contributions": [
+                {
+                    "feature": str(explanation.feature_names[j]),
+                    "value": float(values[i, j]),
+                    "contribution": float(parts[j]),
+                }
+                for j in largest
+            ],
+            "others": float(parts.sum() - parts[largest].sum()),
+            "constant": float(sign * explanation.bias[i, score]),
+        }
+
+
+def info(args) -> int:
+    """Tell what is in a model file."""
+    model = load_model(args.model, args.trust)
+    classifier, about = model.classifier, model.about
+    kind = type(classifier)
+    changed = {
+        name: value
+        for name, value in classifier.get_params(deep=False).items()
+        if repr(value) != repr(kind().get_params(deep=False)[name])
+    }
+    fitted = {
+        name: getattr(classifier, name)
+        for name in ("alpha_", "n_iter_", "best_score_", "dual_gap_")
+        if hasattr(classifier, name)
+    }
+    scaler = model.scaler
+    result = {
+        "model": args.model,
+        "bytes": Path(args.model).stat().st_size,
+        "method": method_of(classifier),
+        "classifier": kind.__name__,
+        "parameters": changed or None,
+        "scale": None if scaler is None else type(scaler[-1]).__name__,
+        "classes": classifier.classes_,
+        "features": classifier.n_features_in_,
+        "names": about.get("names"),
+        "label": _shown_label(about.get("label")),
+        "anchors": len(classifier.anchors_)
+        if hasattr(classifier, "anchors_")
+        else None,
+        **{name.rstrip("_"): value for name, value in fitted.items()},
+        "trained_on_rows": about.get("rows"),
+        "seconds": about.get("seconds"),
+        "tuning": about.get("tuning"),
+        "locallin": about.get("locallin"),
+        "scikit-learn": about.get("scikit-learn"),
+    }
+    show(args, result, pairs(result))
+    return 0
+
+
+def convert(args) -> int:
+    """Write a model as ONNX or as C."""
+    path = check_output(args.out, args.force)
+    kind = args.to or {".onnx": "onnx", ".c": "c", ".h": "c"}.get(path.suffix.lower())
+    if kind is None:
+        raise UsageError(f"{path}: give it the extension .onnx, .c or .h, or --to")
+    try:
+        if kind == "onnx":
+            from locallin.export.onnx import to_onnx as export
+        else:
+            from locallin.export import to_c as export
+    except ImportError as error:
+        raise ImportError(
+            f"this installation cannot write {kind} files: {error}"
+        ) from error
+    model = load_model(args.model, args.trust)
+    settings = {} if kind == "onnx" else {"name": args.name}
+    content = export(model.estimator, **settings)
+    if hasattr(content, "SerializeToString"):
+        content = content.SerializeToString()
+    if isinstance(content, str):
+        content = content.encode()
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+    result = {"model": args.model, "out": str(path), "format": kind}
+    show(args, result | {"bytes": len(content)}, pairs(result))
+    return 0

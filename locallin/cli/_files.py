@@ -1,0 +1,121 @@
+"""Models on disk, and files that are replaced only by finished ones."""
+
+import os
+import pickle
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from locallin.cli._parser import UsageError
+from locallin.export.files import load, save
+
+
+@dataclass
+class Model:
+    """A fitted classifier or pipeline, and what the command line knows about it.
+
+    ``about`` has the names of the features and the place of the label in the training
+    file, whether sparse rows have to be made dense, and whether LIBSVM features count
+    from zero.
+    """
+
+    estimator: Any
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classifier(self):
+        """The classifier without what comes before it."""
+        steps = getattr(self.estimator, "steps", None)
+        return steps[-1][1] if steps else self.estimator
+
+    @property
+    def scaler(self):
+        """What scales the rows, or None."""
+        steps = getattr(self.estimator, "steps", ())
+        return self.estimator[:-1] if len(steps) > 1 else None
+
+
+def check_output(path, force: bool) -> Path:
+    """Refuse a place that cannot be written to, before the work begins."""
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise UsageError(f"the folder of {path} does not exist")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder")
+    if path.is_file() and not force:
+        raise UsageError(f"{path} exists already; --force replaces it")
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to write; it takes the place of ``path`` when the block succeeds."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_model(model: Model, path: Path) -> str:
+    """Write a model; return the format, "skops" or "pickle"."""
+    content = {"locallin_model": 1, "model": model.estimator, "about": model.about}
+    with replacing(path) as temporary:
+        if find_spec("skops") is None:
+            temporary.write_bytes(pickle.dumps(content))
+            return "pickle"
+        save(content, temporary)
+        return "skops"
+
+
+def load_model(path, trust: bool) -> Model:
+    """Read a model.
+
+    A skops file of this library's and scikit-learn's classes is read as it is. What
+    could run code when it is loaded, a pickle or other classes, needs ``trust``.
+    """
+    path = Path(path)
+    if zipfile.is_zipfile(path):
+        content = _load_skops(path, trust)
+    elif path.read_bytes()[:1] != pickle.PROTO:
+        raise ValueError(f"{path} is not a model file")
+    elif not trust:
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when it is loaded; "
+            "--trust loads it, if you know where it comes from"
+        )
+    else:
+        content = _load_pickle(path)
+    if isinstance(content, dict) and "locallin_model" in content:
+        return Model(content["model"], content["about"])
+    if not hasattr(content, "predict"):
+        raise ValueError(f"{path} holds a {type(content).__name__}, not a model")
+    return Model(content)
+
+
+def _load_skops(path: Path, trust: bool):
+    trusted = ()
+    if trust and find_spec("skops") is not None:
+        import skops.io
+
+        trusted = skops.io.get_untrusted_types(file=path)
+    try:
+        return load(path, trusted=trusted)
+    except ValueError as error:
+        advice = str(error).replace("pass trusted=...", "pass --trust.")
+        raise ValueError(advice) from error
+
+
+def _load_pickle(path: Path):
+    try:
+        return pickle.loads(path.read_bytes())
+    except Exception as error:
+        raise ValueError(f"{path} cannot be loaded: {error}") from error

@@ -1,0 +1,145 @@
+"""The methods by name, and their parameters as options of the command line."""
+
+import argparse
+import inspect
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import locallin
+
+METHODS = {
+    "du": "DULLSVMClassifier",
+    "ll": "LLSVMClassifier",
+    "ll-cv": "LLSVMClassifierCV",
+    "sapl": "SAPLClassifier",
+    "ml3": "ML3Classifier",
+    "atlas": "AtlasClassifier",
+}
+DEFAULT_METHOD = "du"
+
+# Objects, and what makes no sense in a process that fits once.
+_NOT_OPTIONS = {"warm_start", "feature_map", "atlas", "output"}
+# The same command gives the same model.
+_DEFAULTS = {"random_state": 0}
+# Options of the atlas inside AtlasClassifier begin with this.
+_ATLAS = "atlas__"
+
+
+class Parameter(NamedTuple):
+    """A constructor's parameter: its default, and type and text of its docstring."""
+
+    name: str
+    default: Any
+    type: str
+    text: str
+
+    @property
+    def choices(self) -> tuple[str, ...] | None:
+        """The words that are allowed, where nothing else can be typed."""
+        if self.type.startswith("{"):
+            return tuple(re.findall(r'"([^"]+)"', self.type.partition("}")[0]))
+        return None
+
+
+@lru_cache
+def parameters(class_name: str) -> tuple[Parameter, ...]:
+    """The parameters of an estimator, from its signature and its docstring."""
+    kind = getattr(locallin, class_name)
+    section = inspect.getdoc(kind).split("Parameters\n----------\n", 1)[1]
+    section = section.split("\n\n", 1)[0]
+    described = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        head, _, text = entry.partition("\n")
+        name, _, type_ = head.partition(" : ")
+        described[name] = _plain(type_), _plain(text)
+    return tuple(
+        Parameter(name, _DEFAULTS.get(name, parameter.default), *described[name])
+        for name, parameter in inspect.signature(kind).parameters.items()
+        if name not in _NOT_OPTIONS
+    )
+
+
+def _plain(text: str) -> str:
+    """Text of a docstring without its markup, on one line."""
+    text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def method_parameters(method: str) -> Iterator[tuple[str, Parameter]]:
+    """All options of a method: the argument's name, and the parameter."""
+    for parameter in parameters(METHODS[method]):
+        yield parameter.name, parameter
+    if method == "atlas":
+        for parameter in parameters("Atlas"):
+            if parameter.name not in ("n_jobs", "random_state", "verbose"):
+                yield _ATLAS + parameter.name, parameter
+
+
+def add_parameters(parser, method: str) -> None:
+    """Add the parameters of a method to a parser."""
+    group = parser.add_argument_group(f"parameters of {METHODS[method]} ({method})")
+    for name, parameter in method_parameters(method):
+        help = f"{parameter.text} (default: {parameter.default})".replace("%", "%%")
+        settings = {"dest": f"parameter.{name}", "default": argparse.SUPPRESS}
+        flag = "--" + name.replace("__", "-").replace("_", "-")
+        if isinstance(parameter.default, bool):
+            settings["action"] = argparse.BooleanOptionalAction
+        elif parameter.choices:
+            settings["choices"] = parameter.choices
+        elif parameter.name == "class_weight":
+            settings |= {"type": class_weight, "metavar": "balanced|A:2,B:1"}
+        else:
+            settings |= {"type": value, "metavar": "VALUE"}
+        group.add_argument(flag, help=help, **settings)
+
+
+def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
+    """The parameters that were given as options."""
+    given = {
+        name.removeprefix("parameter."): value
+        for name, value in vars(args).items()
+        if name.startswith("parameter.")
+    }
+    return _DEFAULTS | given
+
+
+def make_estimator(method: str, settings: dict[str, Any]):
+    """An estimator of a method, not fitted."""
+    own = {n: v for n, v in settings.items() if not n.startswith(_ATLAS)}
+    inner = {
+        n.removeprefix(_ATLAS): v for n, v in settings.items() if n.startswith(_ATLAS)
+    }
+    if inner:
+        own["atlas"] = locallin.Atlas(**inner)
+    return getattr(locallin, METHODS[method])(**own)
+
+
+def method_of(estimator) -> str:
+    """The name of an estimator's method, or that of its class."""
+    names = {class_name: method for method, class_name in METHODS.items()}
+    return names.get(type(estimator).__name__, type(estimator).__name__)
+
+
+def value(text: str) -> Any:
+    """What was typed: none, a truth value, a number, numbers with commas, a word."""
+    words = {"none": None, "true": True, "false": False}
+    if text.lower() in words:
+        return words[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    if "," in text:
+        return [value(part.strip()) for part in text.split(",")]
+    return text
+
+
+def class_weight(text: str) -> str | dict[str, float] | None:
+    """Weights of classes: "balanced", "none", or pairs class:weight."""
+    if ":" not in text:
+        return None if text.lower() == "none" else text
+    pairs = (pair.rpartition(":") for pair in text.split(","))
+    return {name.strip(): float(weight) for name, _, weight in pairs}

@@ -1,0 +1,258 @@
+"""The arguments of the commands."""
+
+import argparse
+
+import locallin
+from locallin.cli._methods import DEFAULT_METHOD, METHODS, add_parameters
+
+FITTING = ("train", "tune")
+_SCALES = ("auto", "standard", "maxabs", "norm", "none")
+_FORMATS = ("libsvm", "csv", "parquet", "npz", "npy")
+_YES_NO = {"yes": True, "no": False, "auto": None}
+
+
+class UsageError(Exception):
+    """The command cannot be run as it was typed."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def make_parser(method: str | None = None) -> argparse.ArgumentParser:
+    """The parser of all commands.
+
+    The parameters of ``method`` are options of train and tune; without one they have
+    none, and no estimator is imported.
+    """
+    parser = _Parser(
+        prog="locallin",
+        description="Locally linear classifiers: train, predict, explain.",
+        epilog="locallin COMMAND --help says more. Exit codes: 0 done, 1 failed, "
+        "2 not understood, 130 interrupted.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=locallin.__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name, help):
+        command = commands.add_parser(
+            name, help=help, description=help, allow_abbrev=False
+        )
+        command.add_argument(
+            "--traceback", action="store_true", help="show where an error was raised"
+        )
+        return command
+
+    _add_train(add, method)
+    _add_tune(add, method)
+    _add_predict(add)
+    _add_evaluate(add)
+    _add_explain(add)
+    _add_info(add)
+    _add_convert(add)
+    command = add("completion", "print a script that completes commands in a shell")
+    command.add_argument("shell", choices=("bash", "zsh", "fish"))
+    return parser
+
+
+def _add_train(add, method) -> None:
+    command = add("train", "fit a model to a file")
+    _fitting(command, method, METHODS)
+
+
+def _add_tune(add, method) -> None:
+    command = add(
+        "tune", "search parameters at random, and fit a model with the best ones"
+    )
+    budget = command.add_argument_group("budget")
+    budget.add_argument(
+        "--trials",
+        type=_positive(int),
+        help="settings to try in all, the defaults first (default: 30, without "
+        "--minutes)",
+    )
+    budget.add_argument(
+        "--minutes",
+        type=_positive(float),
+        help="begin no trial after so many minutes of this run",
+    )
+    command.add_argument(
+        "--folds",
+        type=_positive(int),
+        help="folds of the cross-validation; 1 holds a fifth of the rows out "
+        "(default: 5, and 1 above 20,000 rows)",
+    )
+    command.add_argument(
+        "--scoring", default="accuracy", help="a scorer of scikit-learn (%(default)s)"
+    )
+    command.add_argument(
+        "--log", help="file of the trials, to go on from (default: MODEL.trials.jsonl)"
+    )
+    command.add_argument(
+        "--restart", action="store_true", help="forget the trials in the log"
+    )
+    # ll-cv is a search of its own.
+    _fitting(command, method, [name for name in METHODS if name != "ll-cv"])
+
+
+def _fitting(command, method, methods) -> None:
+    command.usage = "%(prog)s [OPTION ...] DATA MODEL"
+    command.add_argument("data", metavar="DATA", help="training file, - for stdin")
+    command.add_argument("model", metavar="MODEL", help="file to write the model to")
+    command.add_argument(
+        "--method",
+        choices=list(methods),
+        default=DEFAULT_METHOD,
+        help="the classifier (%(default)s); its parameters are options, listed by "
+        "--method NAME --help",
+    )
+    command.add_argument(
+        "--scale",
+        choices=_SCALES,
+        default="auto",
+        help="scale features to deviation 1 (standard) or largest value 1 (maxabs), or "
+        "rows to norm 1; auto is standard, and maxabs for sparse data",
+    )
+    _force(command)
+    _json(command)
+    group = _reading(command)
+    group.add_argument(
+        "--n-features",
+        type=_positive(int),
+        help="number of features, where a LIBSVM file to predict has more",
+    )
+    if method in methods:
+        add_parameters(command, method)
+
+
+def _add_predict(add) -> None:
+    command = add("predict", "write the classes of the rows of a file, in any size")
+    _model(command)
+    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_argument(
+        "out", metavar="OUT", nargs="?", default="-", help="file to write (stdout)"
+    )
+    command.add_argument(
+        "--output",
+        choices=("label", "scores", "proba"),
+        default="label",
+        help="what to write: the label alone, or with it scores or probabilities, as "
+        "CSV (%(default)s)",
+    )
+    _force(command)
+    _json(command, "write a JSON object per line")
+    _reading(command)
+
+
+def _add_evaluate(add) -> None:
+    command = add("evaluate", "compare predictions with the labels of a file")
+    _model(command)
+    command.add_argument("data", metavar="DATA", help="file with labels, - for stdin")
+    _json(command)
+    _reading(command)
+
+
+def _add_explain(add) -> None:
+    command = add("explain", "show what each feature adds to the score of a row")
+    _model(command)
+    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_argument(
+        "--top", type=_positive(int), default=5, help="features to show (%(default)s)"
+    )
+    command.add_argument(
+        "--rows", type=_positive(int), default=10, help="rows to show (%(default)s)"
+    )
+    _json(command)
+    _reading(command)
+
+
+def _add_info(add) -> None:
+    command = add("info", "tell what is in a model file")
+    _model(command)
+    _json(command)
+
+
+def _add_convert(add) -> None:
+    command = add("convert", "write a model as ONNX or C")
+    _model(command)
+    command.add_argument("out", metavar="OUT", help="file to write: .onnx, .c or .h")
+    command.add_argument("--to", choices=("onnx", "c"), help="format, if not by OUT")
+    command.add_argument(
+        "--name", default="model", help="beginning of names in C (%(default)s)"
+    )
+    _force(command)
+    _json(command)
+
+
+def _model(command) -> None:
+    command.add_argument("model", metavar="MODEL", help="model file")
+    command.add_argument(
+        "--trust",
+        action="store_true",
+        help="load a model that could run code, a pickle for example",
+    )
+
+
+def _force(command) -> None:
+    command.add_argument(
+        "--force", action="store_true", help="replace a file that exists"
+    )
+
+
+def _json(command, help="print the result as JSON") -> None:
+    command.add_argument("--json", action="store_true", help=help)
+
+
+def _reading(command):
+    group = command.add_argument_group("reading")
+    group.add_argument(
+        "--format", choices=_FORMATS, help="format, if not by extension or content"
+    )
+    group.add_argument(
+        "--label",
+        type=_label,
+        metavar="COLUMN",
+        help="label column of CSV and Parquet: name, or position from 1, or from the "
+        "end with -1 (default: label, class, target or y; or else the last)",
+    )
+    group.add_argument("--delimiter", help="delimiter of CSV (default: found)")
+    group.add_argument(
+        "--header",
+        choices=_YES_NO,
+        default="auto",
+        help="whether CSV begins with names (default: auto)",
+    )
+    group.add_argument(
+        "--zero-based", action="store_true", help="LIBSVM features count from 0"
+    )
+    return group
+
+
+def header_choice(word: str) -> bool | None:
+    """What --header means to the reader."""
+    return _YES_NO[word]
+
+
+def _label(text: str) -> str | int:
+    try:
+        position = int(text)
+    except ValueError:
+        return text
+    if position == 0:
+        raise argparse.ArgumentTypeError("columns are counted from 1")
+    return position - 1 if position > 0 else position
+
+
+def _positive(kind):
+    def number(text):
+        value = kind(text)
+        if not value > 0:
+            raise argparse.ArgumentTypeError(f"{text} is not positive")
+        return value
+
+    number.__name__ = kind.__name__
+    return number

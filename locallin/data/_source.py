@@ -1,0 +1,146 @@
+"""Where rows come from: errors, options, opening files, guessing formats."""
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+FORMATS = ("libsvm", "csv", "parquet", "npz", "npy")
+
+_EXTENSIONS = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".svm": "libsvm",
+    ".libsvm": "libsvm",
+    ".svmlight": "libsvm",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".npz": "npz",
+    ".npy": "npy",
+}
+_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_SIGNATURES = {b"PAR1": "parquet", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
+_LIBSVM_LINE = re.compile(rb"\S+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?")
+HEAD = 1 << 16
+
+
+class DataError(ValueError):
+    """A file that cannot be read as rows; the message says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is to be read: arguments of ``read``, and whether labels matter."""
+
+    format: str | None = None
+    label: str | int | None = "auto"
+    features: int | Sequence[str] | None = None
+    delimiter: str | None = None
+    header: bool | None = None
+    zero_based: bool = False
+    with_labels: bool = True
+
+    @property
+    def n_features(self) -> int | None:
+        """The number of features that is expected."""
+        if self.features is None or isinstance(self.features, int):
+            return self.features
+        return len(self.features)
+
+
+@dataclass
+class Source:
+    """An open file: its name for messages, its format, its head and its bytes."""
+
+    name: str
+    format: str
+    head: bytes
+    stream: BinaryIO
+    path: Path | None
+
+    def seekable(self) -> Any:
+        """What a reader that jumps about can be given."""
+        return self.path or io.BytesIO(self.stream.read())
+
+
+class _Rewound(io.RawIOBase):
+    """A stream whose head was read already."""
+
+    def __init__(self, head: bytes, rest: BinaryIO):
+        self._head, self._rest = head, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        chunk = self._head[: len(buffer)]
+        self._head = self._head[len(chunk) :]
+        chunk = chunk or self._rest.read(len(buffer))
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
+
+
+@contextmanager
+def open_source(path, format: str | None) -> Iterator[Source]:
+    """Open a file, or standard input for "-", and find out its format."""
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format={format!r} is not one of {', '.join(FORMATS)}.")
+    if str(path) == "-":
+        yield _source("standard input", Path(), sys.stdin.buffer, format)
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: give one file.")
+    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as stream:
+        yield _source(str(path), path, stream, format)
+
+
+def _source(name, path, stream, format) -> Source:
+    packed = path.suffix.lower() in _OPENERS
+    try:
+        head = stream.read(HEAD)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise DataError(f"{name} cannot be unpacked: {error}.") from error
+    if not head.strip():
+        raise DataError(f"{name} is empty.")
+    suffix = Path(path.stem).suffix if packed else path.suffix
+    format = format or _EXTENSIONS.get(suffix.lower()) or _guess(name, head)
+    if format in ("csv", "libsvm") and b"\0" in head:
+        raise DataError(
+            f"{name} is not text, so not {format.upper()}: name its format "
+            f"({', '.join(FORMATS)}) or write it as one of them."
+        )
+    plain = path if path.name and not packed else None
+    rewound = io.BufferedReader(_Rewound(head, stream), HEAD)
+    return Source(name, format, head, rewound, plain)
+
+
+def _guess(name: str, head: bytes) -> str:
+    for signature, format in _SIGNATURES.items():
+        if head.startswith(signature):
+            return format
+    lines = (line.strip() for line in head.splitlines())
+    first = next((line for line in lines if line and not line.startswith(b"#")), b"")
+    return "libsvm" if _LIBSVM_LINE.fullmatch(first) else "csv"
+
+
+@contextmanager
+def reading_errors(name: str) -> Iterator[None]:
+    """Say which file broke off or holds bytes that are no text."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{name} is not UTF-8 text: convert it, for example with iconv -t utf-8."
+        ) from error
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise DataError(
+            f"{name} cannot be unpacked to its end: {error}. Fetch or pack it again."
+        ) from error

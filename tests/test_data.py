@@ -1,0 +1,315 @@
+"""Reading files: formats, labels, blocks, and files that are broken."""
+
+import gzip
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from locallin.data import DataError, batches, read
+
+X = np.array([[1.0, 2.5], [-3.0, 0.0], [0.25, 1e-3], [7.0, 8.0], [5.0, -6.0]])
+WORDS = np.array(["rose", "lily", "rose", "oak, red", "lily"])
+NUMBERS = np.array([1, -1, 1, 2, -1])
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="data.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+def table(y, delimiter=",", header=True):
+    lines = [delimiter.join(["a", "b", "class"])] if header else []
+    quote = '"' if delimiter == "," else ""
+    lines += [
+        delimiter.join([str(p), str(q), f"{quote}{label}{quote}"])
+        for (p, q), label in zip(X.tolist(), y.tolist(), strict=True)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def saved(folder, format, y):
+    path = folder / f"data.{format}"
+    if format == "csv":
+        path.write_text(table(y))
+    elif format == "libsvm":
+        dump_svmlight_file(X, y, str(path), zero_based=False)
+    elif format == "npz":
+        np.savez_compressed(path, X=X, y=y)
+    else:
+        pandas = pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        frame = pandas.DataFrame(X, columns=["a", "b"]).assign(label=y)
+        frame.to_parquet(path)
+    return path
+
+
+def as_array(rows):
+    return rows.toarray() if sparse.issparse(rows) else rows
+
+
+@pytest.mark.parametrize("y", [WORDS, NUMBERS], ids=["text", "numbers"])
+@pytest.mark.parametrize("format", ["csv", "libsvm", "npz", "parquet"])
+def test_formats_give_the_same_rows(tmp_path, format, y):
+    if format == "libsvm" and y is WORDS:
+        pytest.skip("labels are numbers in this format")
+    path = saved(tmp_path, format, y)
+    data = read(path)
+    assert np.array_equal(as_array(data.X), X)
+    assert np.array_equal(data.y, y)
+    assert data.y.dtype.kind == y.dtype.kind
+    assert data.names == (["a", "b"] if format in ("csv", "parquet") else None)
+    blocks = list(batches(path, 2))
+    assert [block.shape for block, _ in blocks] == [(2, 2), (2, 2), (1, 2)]
+    assert np.array_equal(np.vstack([as_array(block) for block, _ in blocks]), X)
+    assert np.array_equal(np.concatenate([labels for _, labels in blocks]), y)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("header", [True, False])
+def test_csv_is_understood_without_help(write, delimiter, header):
+    data = read(write(table(NUMBERS, delimiter, header)))
+    assert np.array_equal(data.X, X)
+    assert np.array_equal(data.y, NUMBERS)
+    assert data.names == (["a", "b"] if header else None)
+
+
+def test_the_label_column_by_name_and_position(write):
+    path = write("kind,a,b\nx,1,2\ny,3,4\n")
+    for label in ("kind", 0, -3):
+        X, y, names = read(path, label=label)
+        assert X.tolist() == [[1, 2], [3, 4]]
+        assert y.tolist() == ["x", "y"]
+        assert names == ["a", "b"]
+    assert read(write("y,a,b\n1,2,3\n"))[1].tolist() == [1]
+    X, y, names = read(write("1,2,3\n"), label=None)
+    assert X.tolist() == [[1, 2, 3]]
+    assert y is None
+
+
+def test_numbered_columns(write):
+    path = write("0,1,kind\n1,2,rose\n3,4,lily\n")
+    assert read(path, header=True).names == ["0", "1"]
+    assert read(path, header=False).y.tolist() == ["kind", "rose", "lily"]
+    assert len(read(write("1,2,rose\n3,4,lily\n5,6,rose\n")).y) == 3
+
+
+def test_known_features_are_found_by_name(write):
+    path = write("b,more,kind,a\n1,9,x,2\n3,9,y,4\n")
+    X, y, _ = read(path, features=["a", "b"], label="kind")
+    assert X.tolist() == [[2, 1], [4, 3]]
+    assert y.tolist() == ["x", "y"]
+    assert read(path, features=["a", "b"]).y is None
+    with pytest.raises(DataError, match=r"no column 'c' .*'b', 'more'"):
+        read(path, features=["a", "c", "d"])
+
+
+def test_known_features_make_the_label_optional(write):
+    for text, y in (("1,2\n3,4\n", None), ("1,2,0\n3,4,1\n", [0, 1])):
+        data = read(write(text), features=2)
+        assert data.X.tolist() == [[1, 2], [3, 4]]
+        assert (None if data.y is None else data.y.tolist()) == y
+    with pytest.raises(DataError, match="4 columns where 2 features"):
+        read(write("1,2,3,4\n"), features=2)
+    with pytest.raises(DataError, match="give the position of the label"):
+        read(write("1,2,3\n"), features=["a", "b"], label="kind")
+
+
+@pytest.mark.parametrize("extension", ["csv", "libsvm", "npz"])
+def test_standard_input(tmp_path, monkeypatch, extension):
+    content = saved(tmp_path, extension, NUMBERS).read_bytes()
+    stdin = SimpleNamespace(buffer=io.BytesIO(content))
+    monkeypatch.setattr(sys, "stdin", stdin)
+    data = read("-")
+    assert np.array_equal(as_array(data.X), X)
+    assert np.array_equal(data.y, NUMBERS)
+    if extension == "libsvm":
+        stdin.buffer.seek(0)
+        with pytest.raises(DataError, match="needs the number of features"):
+            next(batches("-"))
+    stdin.buffer.seek(0)
+    assert [block.shape for block, _ in batches("-", 3, features=2)] == [(3, 2), (2, 2)]
+
+
+def test_packed_and_unnamed_files(write):
+    path = write(gzip.compress(table(NUMBERS).encode()), "data.csv.gz")
+    assert np.array_equal(read(path).X, X)
+    assert sparse.issparse(read(write("+1 1:2 3:4 # why\n-1 2:1\n", "a9a.t")).X)
+    assert not sparse.issparse(read(write(table(NUMBERS), "a9a")).X)
+
+
+def test_npz_without_labels_in_fortran_order_and_sparse(tmp_path):
+    path = tmp_path / "data.npz"
+    np.savez(path, X=np.asfortranarray(X.astype(np.float32)))
+    data = read(path)
+    assert np.array_equal(data.X, X.astype(np.float32))
+    assert data.X.dtype == np.float32
+    assert data.y is None
+    sparse.save_npz(path, sparse.csr_matrix(X))
+    assert np.array_equal(np.vstack([b.toarray() for b, _ in batches(path, 2)]), X)
+    np.save(tmp_path / "data.npy", X.astype(int))
+    assert np.array_equal(read(tmp_path / "data.npy").X, X.astype(int))
+
+
+def test_blocks_of_sparse_rows_are_of_one_width(write):
+    path = write("1 1:1\n0 2:1\n1 5:1\n", "data.svm")
+    assert read(path).X.shape == (3, 5)
+    assert [block.shape for block, _ in batches(path, 1)] == [(1, 5)] * 3
+    assert next(batches(path, 2, features=7))[0].shape == (2, 7)
+    assert read(write("1 0:1 2:1\n", "data.svm"), zero_based=True).X.shape == (1, 3)
+
+
+def test_labels_of_blocks_have_one_type(write):
+    path = write("1,0\n2,1\n3,a\n", "data.csv")
+    with pytest.raises(DataError, match="label 'a' is not a number"):
+        list(batches(path, 1))
+    blocks = batches(path, 1, classes=["0", "1", "a"])
+    assert [y.tolist() for _, y in blocks] == [["0"], ["1"], ["a"]]
+    assert read(path).y.tolist() == ["0", "1", "a"]
+    assert read(write("1,1.0\n2,+2\n")).y.tolist() == [1, 2]
+
+
+BAD = {
+    "": "is empty",
+    "\n\n": "is empty",
+    "a,b,label\n": "has no rows",
+    "a,b,y\n1,2,0\n1,2,3,0\n": "line 3: 4 cells where the lines before have 3",
+    "a,b,y\n1,2,0\n1,nan,0\n": r"line 3, column 2 \('b'\): the value is missing",
+    "a,b,y\n1,2,0\n,4,0\n": r"line 3, column 1 \('a'\): the value is missing",
+    "a,b,y\n1,2,0\n3,inf,0\n": "line 3, column 2 .*'inf' is not a finite number",
+    "a,b,y\n1,2,0\n3,red,0\n4,5,1\n": r"line 3, column 2 \('b'\): 'red'",
+    "a,b,y\n1,2,0\n3,4,\n": "line 3: the label in column 3 is empty",
+    "0,1,y\n1,2,0\n3,4,1\n": "line 1: 'y' above column 3 looks like a name",
+    "0,1,kind\n1,2,rose\n3,4,lily\n": "line 1: 'kind' above column 3 looks like a name",
+    ",a,y\n0,1,0\n1,3,1\n": "column 1 has no name",
+    "a,a,y\n0,1,0\n1,3,1\n": "two columns are named 'a'",
+    "word\nother\n": "has one column only",
+    b"a,b,y\n1,2,\xff\xfe\n": "not UTF-8",
+    b"\x00\x01\x02\x03": "is not text",
+    '1,2,0\n3,"4,1\n': "2 cells where the lines before have 3",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=list(BAD.values()))
+def test_bad_csv(write, text):
+    path = write(text)
+    with pytest.raises(DataError, match=BAD[text]) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+    with pytest.raises(DataError, match=BAD[text]):
+        list(batches(path, 1))
+
+
+def test_errors_in_a_late_block_name_the_line(write):
+    lines = ["1,2,0", ""] + ["3,4,1"] * 5000
+    lines[4800] = "3,four,1"
+    path = write("\n".join(lines))
+    with pytest.raises(DataError, match="line 4801, column 2: 'four'"):
+        read(path)
+
+
+def test_wrong_delimiter_and_missing_label(write):
+    path = write("a,b,y\n1,2,0\n3,4,1\n")
+    with pytest.raises(DataError, match=r"one column only.*delimiter ';'"):
+        read(path, delimiter=";")
+    with pytest.raises(ValueError, match="not one character"):
+        read(path, delimiter="::")
+    with pytest.raises(DataError, match=r"no label column 'kind'.*'a', 'b', 'y'"):
+        read(path, label="kind")
+    with pytest.raises(DataError, match="no header, so no label column 'kind'"):
+        read(write("1,2\n", "plain.csv"), label="kind")
+    with pytest.raises(DataError, match="3 columns, so none at the label's position 8"):
+        read(path, label=7)
+    with pytest.raises(ValueError, match="format='xls' is not one of"):
+        read(path, format="xls")
+    with pytest.raises(DataError, match="is a folder"):
+        read(path.parent)
+    with pytest.raises(FileNotFoundError):
+        read(path.with_name("nothing.csv"))
+
+
+BAD_LIBSVM = {
+    "1 1:1\nred 1:2\n": "line 2: 'red' is not a label",
+    "1:1 2:3\n": "line 1: '1:1' is not a label",
+    "1 1:1\n0 1:x\n": "line 2: the value of feature 1, 'x', is not finite",
+    "1 1:1\n\n0 2:nan\n": "line 3: the value of feature 2, 'nan', is not finite",
+    "1 1:1\n0 one:2\n": "line 2: 'one:2' is not a pair",
+    "1 1:1\n0 0:2\n": "line 2: features are counted from 0",
+    "1 1:1\n0 3:2 2:1\n": "line 2: feature 2 comes after feature 3",
+    "nan 1:1\n": "line 1: 'nan' is not a label",
+    "# nothing\n": "has no rows",
+}
+
+
+@pytest.mark.parametrize("text", BAD_LIBSVM, ids=list(BAD_LIBSVM.values()))
+def test_bad_libsvm(write, text):
+    path = write(text, "data.svm")
+    with pytest.raises(DataError, match=BAD_LIBSVM[text]) as caught:
+        read(path)
+    assert str(path) in str(caught.value)
+
+
+def test_libsvm_with_too_many_features(write):
+    with pytest.raises(DataError, match="line 2: feature 4 is beyond the 3 features"):
+        read(write("1 3:1\n0 4:1\n", "data.svm"), features=3)
+
+
+def test_bad_arrays(tmp_path, write):
+    path = tmp_path / "data.npz"
+    np.savez(path, rows=X)
+    with pytest.raises(DataError, match="no array X but"):
+        read(path)
+    np.savez(path, X=X[0])
+    with pytest.raises(DataError, match="X has the shape"):
+        read(path)
+    np.savez(path, X=X, y=NUMBERS[:2])
+    with pytest.raises(DataError, match="y has the shape"):
+        read(path)
+    np.savez(path, X=np.where(X == 7, np.nan, X), y=NUMBERS)
+    with pytest.raises(DataError, match="row 4, column 1: the value is nan"):
+        list(batches(path, 2))
+    np.savez(path, X=X.astype(str))
+    with pytest.raises(DataError, match="not numbers"):
+        read(path)
+    np.savez(path, X=X.astype(object))
+    with pytest.raises(DataError, match="cannot be read"):
+        read(path)
+    np.savez(path, X=X, names=["b", "a"])
+    assert read(path).names == ["b", "a"]
+    with pytest.raises(DataError, match="not those of the features"):
+        read(path, features=["a", "b"])
+    with pytest.raises(DataError, match="2 features where 3 are expected"):
+        read(path, features=3)
+    with pytest.raises(DataError, match="cannot be read"):
+        read(write(path.read_bytes()[:200], "cut.npz"))
+    with pytest.raises(DataError, match="unpacked"):
+        read(write(gzip.compress(table(NUMBERS).encode())[:40], "data.csv.gz"))
+
+
+def test_bad_parquet(tmp_path, write):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "data.parquet"
+    frame = pandas.DataFrame(X, columns=["a", "b"]).assign(kind=WORDS)
+    frame.to_parquet(path)
+    with pytest.raises(DataError, match="not a whole Parquet file"):
+        read(write(path.read_bytes()[:-20], "cut.parquet"))
+    with pytest.raises(DataError, match="not a whole Parquet file"):
+        read(write("a,b\n", "text.parquet"))
+    with pytest.raises(DataError, match="column 'kind': holds"):
+        read(path, label="a")
+    with pytest.raises(DataError, match="no label column 'species'"):
+        read(path, label="species")
+    frame.loc[2, "b"] = None
+    frame.to_parquet(path)
+    with pytest.raises(DataError, match="row 3, column 'b': the value is missing"):
+        list(batches(path, 2))
