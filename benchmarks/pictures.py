@@ -12,6 +12,7 @@ from benchmarks.tables import Missing, read
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.text import Text
+from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
@@ -122,8 +123,9 @@ def label(axis, points) -> None:
 
 def plain_numbers(axis) -> None:
     """No powers of ten along an axis of logarithms."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def anchors() -> plt.Figure:

@@ -20,7 +20,7 @@ METHODS = {
     "DU-LLSVM": partial(ours, "DULLSVMClassifier"),
 }
 LEARNED = [name for name in METHODS if name != "LL-SVM"]
-ANCHORS = (5, 10, 20, 50, 100, 200, 400)
+ANCHORS = (5, 10, 20, 50, 100, 200)
 SETS = {
     "anchors": ("usps", "letter"),
     "epochs": ("letter",),
