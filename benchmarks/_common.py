@@ -79,7 +79,11 @@ class Report:
         }
         self.results = {}
         if self._path.exists():
-            self.results = json.loads(self._path.read_text())["results"]
+            earlier = json.loads(self._path.read_text())
+            self.results = earlier["results"]
+            for key, value in earlier.get("settings", {}).items():
+                if isinstance(value, dict) and key in settings:
+                    settings[key] = {**value, **settings[key]}
 
     def __contains__(self, key: tuple[str, ...]) -> bool:
         place = self.results

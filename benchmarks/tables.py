@@ -314,7 +314,10 @@ def peers(*sets: str) -> str:
 
 
 def multiple(value, base) -> str:
-    return f" ({value / base:.2g}x)" if base else ""
+    if not base:
+        return ""
+    ratio = value / base
+    return f" ({ratio:.0f}x)" if ratio >= 10 else f" ({ratio:.2g}x)"
 
 
 PEER_COLUMNS = {
@@ -398,6 +401,24 @@ def untuned_pairs() -> str:
     return markdown([*head, "prediction time of the peer / ours"], rows)
 
 
+LARGE = ("letter", "w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
+
+
+def untuned_speed() -> str:
+    """Prediction in microseconds a row on the large sets, in brackets the multiple."""
+    times = column("batch_microseconds_per_row")
+    ours, *peers = (times[m] for m in ("DULLSVMClassifier", *SVCS) if m in times)
+    rows = [
+        [
+            data.upper(),
+            f"{ours[data]:.1f}",
+            *(f"{p[data]:.1f}{multiple(p[data], ours[data])}" for p in peers),
+        ]
+        for data in (s for s in LARGE if s in ours)
+    ]
+    return markdown(["us/row", "DULLSVMClassifier", *SVCS[: len(peers)]], rows)
+
+
 def scaling() -> str:
     results = read("scaling").get("growth", {})
     if not results:
@@ -441,6 +462,7 @@ TABLES = {
     "untuned": untuned,
     "untuned, summary": untuned_summary,
     "untuned, pairs": untuned_pairs,
+    "untuned, speed": untuned_speed,
     "peers": peers,
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
