@@ -310,6 +310,8 @@ def peers(*sets: str) -> str:
             )
         ]
         tables.append(markdown([data.upper(), "error %", *PEER_COLUMNS], rows))
+    if not tables:
+        raise Missing("peers")
     return "\n\n".join(tables)
 
 

