@@ -116,6 +116,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
             anchors = self.anchors
             if not isinstance(anchors, str):
                 self._check_number_of(anchors)
+            vars(self).pop("anchor_path_", None)
             if self.n_anchors == "auto":
                 grown = self._grow(X, where, encoded, weights, n_seen, rng)
                 anchors, self.anchor_path_ = grown

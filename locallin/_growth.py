@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from locallin.anchors import apportion, cluster
+from locallin.anchors import apportion, cluster, distinct
 from locallin.kernels.rows import Codes
 
 # Share of the standard error that fewer anchors may cost.
@@ -119,8 +119,7 @@ def split_anchors(stage: Stage, X, weights, n_new: int, rng) -> np.ndarray:
     for j in np.flatnonzero(new):
         own = np.flatnonzero(owner == j)
         parts.append(cluster(X[own], 1 + new[j], emphasis[own], rng))
-    grown = np.vstack(parts)
-    return grown[np.sort(np.unique(grown, axis=0, return_index=True)[1])]
+    return distinct(np.vstack(parts))
 
 
 def _mean(values, weights, held) -> tuple[float, float]:

@@ -20,7 +20,7 @@ def _dense(X) -> np.ndarray:
     return X.toarray() if sparse.issparse(X) else np.array(X)
 
 
-def _distinct(anchors: np.ndarray) -> np.ndarray:
+def distinct(anchors: np.ndarray) -> np.ndarray:
     """Drop repeated anchors, keeping the order of first appearance."""
     _, first = np.unique(anchors, axis=0, return_index=True)
     return np.ascontiguousarray(anchors[np.sort(first)])
@@ -157,4 +157,4 @@ def choose_anchors(
         chosen = _kmeans_per_class(X, y, n_anchors, sample_weight, rng)
     else:
         chosen = cluster(X, n_anchors, sample_weight, rng)
-    return _distinct(chosen)
+    return distinct(chosen)

@@ -37,9 +37,11 @@ def sides():
 
 def test_a_line_is_enough_where_the_classes_are_sides_of_a_plane(sides):
     model = LLSVMClassifier("auto", random_state=0).fit(*sides)
-    fixed = LLSVMClassifier(random_state=0).fit(*sides)
-    assert len(model.anchors_) <= 2 < len(fixed.anchors_)
     assert model.anchor_path_[0, 0] == 1
+    found = len(model.anchors_)
+    model.set_params(n_anchors=None).fit(*sides)
+    assert found <= 2 < len(model.anchors_)
+    assert not hasattr(model, "anchor_path_")
 
 
 def test_curves_get_the_anchors_they_need(waves):

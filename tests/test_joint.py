@@ -197,11 +197,13 @@ def test_diversity_changes_the_model_and_zero_does_not(digits, solver):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_objective_falls_and_the_anchors_move(digits, Classifier, solver, loss):
     X, y, X_test, y_test = digits
-    model = Classifier(30, solver=solver, loss=loss, max_iter=15, random_state=0)
+    model = Classifier(
+        30, alpha=3e-4, solver=solver, loss=loss, max_iter=15, random_state=0
+    )
     model.fit(X, y)
     history = model.objective_history_
     assert len(history) == model.n_iter_ == 15
-    assert history[-1] < 0.6 * history[0]
+    assert history[-1] < 0.5 * history[0]
     assert history[10:].max() < history[:5].min()
     start = LLSVMClassifier(30, max_iter=1, tol=1.0, random_state=0).fit(X, y)
     assert not np.allclose(start.anchors_, model.anchors_)
@@ -219,10 +221,11 @@ def test_four_anchors_solve_the_sine_data(Classifier):
     y = np.arange(1000) % 2
     X = np.column_stack([t, np.sin(t) + 0.8 * y]) + 0.12 * rng.normal(size=(1000, 2))
     X = (X - X.mean(axis=0)) / X.std(axis=0)
-    learned = Classifier(4, alpha=1e-4, max_iter=60, random_state=0).fit(X, y)
+    learned = Classifier(4, bandwidth="shared", alpha=1e-4, max_iter=60, random_state=0)
+    learned.fit(X, y)
     fixed = LLSVMClassifier(4, alpha=1e-4, tol=0.1, random_state=0).fit(X, y)
     assert fixed.score(X, y) < 0.95
-    assert learned.score(X, y) > 0.98
+    assert learned.score(X, y) > 0.99
 
 
 def test_constant_local_models_learn_their_anchors(digits):

@@ -3,7 +3,7 @@
 from copy import copy
 
 import numpy as np
-from sklearn.metrics import accuracy_score
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -91,7 +91,7 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     return small
 
 
-class CompressedClassifier:
+class CompressedClassifier(ClassifierMixin):
     """A classifier with weights of 16 bits, as ``compress`` returns it.
 
     Files and pickles of it are small. The first prediction unpacks the weights to
@@ -217,25 +217,6 @@ class CompressedClassifier:
             Probabilities, in the order of ``classes_``.
         """
         return self._unpacked().predict_proba(X)
-
-    def score(self, X, y, sample_weight=None) -> float:
-        """Share of rows that are predicted right.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-        y : array-like of shape (n_samples,)
-            Classes.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        float
-            Accuracy.
-        """
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
 
 def _separate_copy(estimator):
