@@ -246,6 +246,11 @@ BAD_LIBSVM = {
     "1 1:1\n0 0:2\n": "line 2: features are counted from 0",
     "1 1:1\n0 3:2 2:1\n": "line 2: feature 2 comes after feature 3",
     "nan 1:1\n": "line 1: 'nan' is not a label",
+    "1 1:1\n0 1: 2:2\n": "line 2: '1:' is not a pair",
+    "1 1:1\n0 1:2:3\n": "line 2: the value of feature 1, '2:3', is not finite",
+    "1 1:1e999\n": "line 1: the value of feature 1, '1e999', is not finite",
+    "1 1:1\n0 99999999999999999999:1\n": "line 2: it is no line",
+    "1 1:1\n\x1c\n": "line 2: '' is not a label",
     "# nothing\n": "has no rows",
 }
 
@@ -256,6 +261,45 @@ def test_bad_libsvm(write, text):
     with pytest.raises(DataError, match=BAD_LIBSVM[text]) as caught:
         read(path)
     assert str(path) in str(caught.value)
+
+
+def test_numbers_are_read_to_the_last_bit(write):
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 2**63, 20000).view(np.float64)
+    values = np.concatenate([values[np.isfinite(values)], rng.normal(size=5000)])
+    words = [repr(value) for value in values.tolist()]
+    words += [f"{value:.18e}" for value in values.tolist()]
+    words += [f"{value:.6g}" for value in values.tolist()]
+    # Halfway between two doubles, subnormal, of many digits, of unusual shape.
+    halves = 2 * rng.integers(2**52, 2**53, 1000) + 1
+    words += [f"{half}e{power}" for half in halves for power in range(-4, 5)]
+    words += ["0", "-0", "1.", "+.5", ".5E-3", "1e22", "1e23", "9007199254740993"]
+    words += ["5e-324", "2.2250738585072011e-308", "1.7976931348623157e308", "1e-400"]
+    words += ["18446744073709551616", "0e99999", f"{1:030d}.5", "0." + 30 * "0" + "123"]
+    words += ["123456789012345678901234567890", f"1{300 * '0'}e-300", "1_0"]
+    expected = np.array([float(word) for word in words])
+    lines = "".join(f"{word} 1:{word}\t2:1\r\n" for word in words)
+    X, y, _ = read(write(lines, "data.svm"))
+    for found in (X.data[::2], y):
+        assert np.array_equal(found, expected)
+        assert np.array_equal(np.signbit(found), np.signbit(expected))
+
+
+def test_libsvm_lines_of_any_length_and_end(write, monkeypatch):
+    from locallin.data import _lines
+
+    text = "# one\n+1 qid:3 1:1 3:2 # two 9:9\n\n \t\n-1\n1   2:5e0#7:1\n0 3:1"
+    expected = [[1, 0, 2], [0, 0, 0], [0, 5, 0], [0, 0, 1]]
+    for chunk in (1, 2, 5, 17, 1 << 20):
+        monkeypatch.setattr(_lines, "CHUNK", chunk)
+        for size in (1, 3, 9):
+            blocks = list(batches(write(text, "data.svm"), size))
+            rows = np.vstack([block.toarray() for block, _ in blocks])
+            assert rows.tolist() == expected
+            labels = np.concatenate([labels for _, labels in blocks])
+            assert labels.tolist() == [1, -1, 1, 0]
+        with pytest.raises(DataError, match="line 8: the value of feature 1, 'x'"):
+            list(batches(write(text + "\n0 1:x\n1 1:1", "data.svm"), 2))
 
 
 def test_libsvm_with_too_many_features(write):

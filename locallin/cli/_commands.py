@@ -1,10 +1,9 @@
 """The commands, but for tune."""
 
-import csv
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from locallin.cli._files import Model, check_output, load_model, replacing
+from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._methods import method_of
-from locallin.cli._output import as_json, note, pairs, show
+from locallin.cli._output import note, pairs, show
 from locallin.cli._parser import UsageError
 from locallin.cli._training import (
     checked_settings,
@@ -26,11 +25,17 @@ from locallin.cli._training import (
     training_data,
     with_classes,
 )
-from locallin.data import DataError
+from locallin.data import DataError, write_predictions
 from locallin.data._read import blocks
+from locallin.data._writers import replacing
 
 _BLOCK_BYTES = 1 << 25
 _LARGEST_BLOCK = 16384
+_PREDICTIONS = {
+    "label": "predict",
+    "scores": "decision_function",
+    "proba": "predict_proba",
+}
 
 
 def train(args) -> int:
@@ -82,60 +87,20 @@ def model_blocks(model: Model, args, *, labels=False, largest: int | None = None
 def predict(args) -> int:
     """Write the classes of the rows of a file, block by block."""
     model = load_model(args.model, args.trust)
-    compute = _outputs(model, args.output)
-    header = _prediction_header(model, args.output)
-    with ExitStack() as stack:
-        if args.out == "-":
-            out = sys.stdout
-        else:
-            path = stack.enter_context(replacing(check_output(args.out, args.force)))
-            out = stack.enter_context(open(path, "w", encoding="utf-8", newline=""))
-        writer = csv.writer(out, lineterminator="\n")
-        if len(header) > 1 and not args.json:
-            writer.writerow(header)
-        for X, _ in model_blocks(model, args):
-            labels, numbers = compute(X)
-            if args.json:
-                out.writelines(
-                    as_json(dict(zip(header, row, strict=True))) + "\n"
-                    for row in zip(labels, *numbers, strict=True)
-                )
-            else:
-                writer.writerows(zip(labels, *numbers, strict=True))
-    return 0
-
-
-def _outputs(model: Model, output: str):
-    """A function from rows to labels and columns of numbers."""
-    classes = model.classifier.classes_
-    if output == "label":
-        return lambda X: (model.estimator.predict(X).tolist(), [])
-    name = "decision_function" if output == "scores" else "predict_proba"
-    method = getattr(model.estimator, name, None)
-    if method is None:
+    method = _PREDICTIONS[args.output]
+    if not hasattr(model.estimator, method):
         raise ValueError(
             "the model has no probabilities: train it with --loss logistic"
         )
-
-    def compute(X):
-        numbers = method(X).reshape(X.shape[0], -1)
-        if numbers.shape[1] == 1:
-            winners = (numbers[:, 0] > 0).astype(int)
-        else:
-            winners = numbers.argmax(axis=1)
-        return classes[winners].tolist(), numbers.T.tolist()
-
-    return compute
-
-
-def _prediction_header(model: Model, output: str) -> list[str]:
-    classes = model.classifier.classes_
-    if output == "label":
-        return ["label"]
-    if output == "scores" and len(classes) == 2:
-        return ["label", f"score_{classes[1]}"]
-    prefix = {"scores": "score", "proba": "probability"}[output]
-    return ["label", *(f"{prefix}_{name}" for name in classes)]
+    write_predictions(
+        model.estimator,
+        partial(model_blocks, model, args),
+        sys.stdout if args.out == "-" else check_output(args.out, args.force),
+        method=method,
+        with_label=True,
+        output_format="json" if args.json else None,
+    )
+    return 0
 
 
 def evaluate(args) -> int:

@@ -1,10 +1,23 @@
-"""Rows from files: LIBSVM text, CSV, Parquet and NumPy's formats.
+"""Rows from files: LIBSVM text, CSV, Parquet, Arrow and NumPy's formats.
 
-``read`` takes a whole file, ``batches`` goes through one in blocks. A file that is
-broken raises ``DataError``, which says where and what to do.
+``read`` takes a whole file; ``batches`` goes through files of any size in blocks, and
+``as_batches`` through arrays, iterators and callables as well; ``write_predictions``
+predicts what they give, and writes it. What is broken raises ``DataError``, which says
+where and what to do.
 """
 
-from locallin.data._read import Data, batches, read
+from locallin.data._batches import Batches, as_batches, batches
+from locallin.data._predictions import write_predictions
+from locallin.data._read import Data, read
 from locallin.data._source import FORMATS, DataError
 
-__all__ = ["FORMATS", "Data", "DataError", "batches", "read"]
+__all__ = [
+    "FORMATS",
+    "Batches",
+    "Data",
+    "DataError",
+    "as_batches",
+    "batches",
+    "read",
+    "write_predictions",
+]

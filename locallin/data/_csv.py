@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, islice
 
 import numpy as np
@@ -21,9 +22,10 @@ class CsvTable:
     The first line is a header if a cell of it is text above a column of numbers.
     """
 
+    n_rows = None
+
     def __init__(self, source: Source, options: Options):
-        self._name = source.name
-        self._with_labels = options.with_labels
+        self.name = source.name
         text = io.TextIOWrapper(source.stream, "utf-8-sig", newline="")
         delimiter = options.delimiter or _sniff(source.head)
         self._delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(
@@ -34,24 +36,35 @@ class CsvTable:
         if self._delimiter == " ":
             text = (" ".join(line.split()) for line in text)
         self._rows = self._numbered(csv.reader(text, delimiter=self._delimiter))
-        with reading_errors(self._name):
+        with reading_errors(self.name):
             first = list(islice(self._rows, _SNIFFED_ROWS))
         self._width = len(first[0][1])
-        header = options.header
-        if header is None:
-            header = _has_header(self._name, [cells for _, cells in first])
+        self._header = options.header
+        if self._header is None:
+            self._header = _has_header(self.name, [cells for _, cells in first])
         names = None
-        if header:
+        if self._header:
             names = [cell.strip() for cell in first.pop(0)[1]]
         self._rows = chain(first, self._rows)
         try:
-            self.columns = choose_columns(self._name, names, self._width, options)
+            self.columns = choose_columns(self.name, names, self._width, options)
         except DataError as error:
             if self._width > 1:
                 raise
             raise DataError(
                 f"{error} It was read with the delimiter {self._delimiter!r}."
             ) from None
+        self.n_features = len(self.columns.features)
+        self.has_labels = self.columns.label is not None and options.with_labels
+
+    def settled(self, options: Options) -> Options:
+        """Options for more files of the kind."""
+        return replace(options, delimiter=self._delimiter, header=self._header)
+
+    def skip(self, rows: int) -> int:
+        """Pass over rows; return how many there were to pass over."""
+        with reading_errors(self.name):
+            return sum(1 for _ in islice(self._rows, rows))
 
     def _numbered(self, reader) -> Iterator[tuple[int, list[str]]]:
         """Line numbers and cells; blank lines are left out."""
@@ -61,13 +74,13 @@ class CsvTable:
                     yield reader.line_num, cells
         except csv.Error as error:
             raise DataError(
-                f"{self._name}, line {reader.line_num}: {error}. Is a quote open?"
+                f"{self.name}, line {reader.line_num}: {error}. Is a quote open?"
             ) from error
 
     def blocks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Blocks of rows and of labels as text."""
         while True:
-            with reading_errors(self._name):
+            with reading_errors(self.name):
                 block = list(islice(self._rows, size))
             if not block:
                 return
@@ -78,17 +91,17 @@ class CsvTable:
         for line, cells in block:
             if len(cells) != width:
                 raise DataError(
-                    f"{self._name}, line {line}: {len(cells)} cells where the lines "
+                    f"{self.name}, line {line}: {len(cells)} cells where the lines "
                     f"before have {width}. Mend the line, or check the delimiter "
                     f"({self._delimiter!r})."
                 )
         labels = None
-        if columns.label is not None and self._with_labels:
+        if self.has_labels:
             labels = [cells[columns.label].strip() for _, cells in block]
             if "" in labels:
                 line = block[labels.index("")][0]
                 raise DataError(
-                    f"{self._name}, line {line}: the label in column "
+                    f"{self.name}, line {line}: the label in column "
                     f"{columns.label + 1} is empty. Fill it or remove the line."
                 )
             labels = np.array(labels)
@@ -112,7 +125,7 @@ class CsvTable:
                 column = f"column {self.columns.features[place] + 1}"
                 if self.columns.names:
                     column += f" ({self.columns.names[place]!r})"
-                where = f"{self._name}, line {line}, {column}"
+                where = f"{self.name}, line {line}, {column}"
                 if cell.strip().lower() in _MISSING:
                     raise DataError(
                         f"{where}: the value is missing ({cell!r}). Fill it or remove "

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-FORMATS = ("libsvm", "csv", "parquet", "npz", "npy")
+FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
 
 _EXTENSIONS = {
     ".csv": "csv",
@@ -22,11 +22,18 @@ _EXTENSIONS = {
     ".svmlight": "libsvm",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
     ".npz": "npz",
     ".npy": "npy",
 }
 _OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-_SIGNATURES = {b"PAR1": "parquet", b"PK\x03\x04": "npz", b"\x93NUMPY": "npy"}
+_SIGNATURES = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"PK\x03\x04": "npz",
+    b"\x93NUMPY": "npy",
+}
 _LIBSVM_LINE = re.compile(rb"\S+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?")
 HEAD = 1 << 16
 
@@ -37,7 +44,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is to be read: arguments of ``read``, and whether labels matter."""
+    """How a file is to be read: arguments of ``batches``, and whether labels matter."""
 
     format: str | None = None
     label: str | int | None = "auto"
@@ -46,6 +53,8 @@ class Options:
     header: bool | None = None
     zero_based: bool = False
     with_labels: bool = True
+    labels: Any = None
+    weights: Any = None
 
     @property
     def n_features(self) -> int | None:
@@ -87,11 +96,16 @@ class _Rewound(io.RawIOBase):
         return len(chunk)
 
 
+def check_format(format: str | None) -> None:
+    """Refuse a format that is not known."""
+    if format is not None and format not in FORMATS:
+        raise ValueError(f"format={format!r} is not one of {', '.join(FORMATS)}.")
+
+
 @contextmanager
 def open_source(path, format: str | None) -> Iterator[Source]:
     """Open a file, or standard input for "-", and find out its format."""
-    if format is not None and format not in FORMATS:
-        raise ValueError(f"format={format!r} is not one of {', '.join(FORMATS)}.")
+    check_format(format)
     if str(path) == "-":
         yield _source("standard input", Path(), sys.stdin.buffer, format)
         return

@@ -1,0 +1,188 @@
+"""Rows of Parquet files and of Arrow (Feather) files."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+
+import numpy as np
+
+from locallin.data._blocks import check_finite, regrouped
+from locallin.data._columns import choose_columns
+from locallin.data._source import DataError, Options, Source
+
+# Bytes of a column that are unpacked ahead.
+_BUFFER = 1 << 16
+
+
+class _ArrowColumns:
+    """What Parquet and Arrow files have in common: typed columns, record batches."""
+
+    kind: str
+
+    def __init__(self, source: Source, options: Options):
+        try:
+            import pyarrow
+        except ImportError as error:
+            raise ImportError(
+                f"{self.kind} files need pyarrow: pip install 'locallin[io]'."
+            ) from error
+        self.name = source.name
+        self._error = pyarrow.ArrowException
+        self._start = 0
+        with self._damage():
+            schema = self._open(source)
+        header = schema.names
+        self.columns = choose_columns(self.name, header, len(header), options)
+        self.n_features = len(self.columns.features)
+        self._features = [header[column] for column in self.columns.features]
+        self._label = None
+        if self.columns.label is not None and options.with_labels:
+            self._label = header[self.columns.label]
+        self.has_labels = self._label is not None
+        for name in self._features:
+            self._check_type(name, schema.field(name).type, pyarrow.types)
+
+    def _check_type(self, name, kind, types) -> None:
+        if not (
+            types.is_integer(kind)
+            or types.is_floating(kind)
+            or types.is_boolean(kind)
+            or types.is_decimal(kind)
+        ):
+            raise DataError(
+                f"{self.name}, column {name!r}: holds {kind}, not numbers. Encode or "
+                "remove it, or name it as the label if it is."
+            )
+
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        try:
+            yield
+        except (self._error, OSError) as error:
+            if isinstance(error, FileNotFoundError | PermissionError):
+                raise
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise DataError(
+                f"{self.name} is not a whole {self.kind} file: {reason}. Write or "
+                "fetch it again."
+            ) from error
+
+    def settled(self, options: Options) -> Options:
+        """Options for more files of the kind."""
+        return options
+
+    def blocks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """Blocks of rows and of labels."""
+        return regrouped(self._converted(size), size)
+
+    def _converted(self, size: int) -> Iterator[tuple]:
+        batches = self._record_batches(size)
+        while True:
+            with self._damage():
+                batch = next(batches, None)
+            if batch is None:
+                return
+            for start in range(0, batch.num_rows, size):
+                yield self._block(batch.slice(start, size))
+
+    def _block(self, batch) -> tuple[np.ndarray, np.ndarray | None]:
+        X = np.empty((batch.num_rows, self.n_features))
+        for place, name in enumerate(self._features):
+            column = self._complete(batch, name)
+            X[:, place] = column.to_numpy(zero_copy_only=False)
+        check_finite(self.name, X, self._start, self.columns.names)
+        labels = None
+        if self._label is not None:
+            labels = np.array(self._complete(batch, self._label).to_pylist())
+        self._start += len(X)
+        return X, labels
+
+    def _complete(self, batch, name: str):
+        column = batch.column(name)
+        if column.null_count:
+            row = self._start + column.is_null().to_pylist().index(True) + 1
+            raise DataError(
+                f"{self.name}, row {row}, column {name!r}: the value is missing. Fill "
+                "it or remove the row or the column."
+            )
+        return column
+
+
+class ParquetTable(_ArrowColumns):
+    """A Parquet file, read block by block."""
+
+    kind = "Parquet"
+
+    def _open(self, source: Source):
+        from pyarrow import parquet
+
+        self._file = parquet.ParquetFile(source.seekable(), buffer_size=_BUFFER)
+        self._groups = list(range(self._file.num_row_groups))
+        self._dropped = 0
+        self.n_rows = self._file.metadata.num_rows
+        return self._file.schema_arrow
+
+    def skip(self, rows: int) -> int:
+        """Pass over rows, row groups first; return how many there were."""
+        rows = min(rows, self.n_rows)
+        left, self._start = rows, rows
+        while self._groups:
+            group = self._file.metadata.row_group(self._groups[0]).num_rows
+            if group > left:
+                break
+            left -= group
+            self._groups.pop(0)
+        self._dropped = left
+        return rows
+
+    def _record_batches(self, size: int) -> Iterator:
+        used = [*self._features, *([] if self._label is None else [self._label])]
+        if not self._groups:
+            return
+        drop = self._dropped
+        for batch in self._file.iter_batches(
+            size, row_groups=self._groups, columns=used
+        ):
+            yield batch.slice(drop)
+            drop = max(0, drop - batch.num_rows)
+
+
+class IpcTable(_ArrowColumns):
+    """An Arrow file (Feather), or an Arrow stream, read block by block."""
+
+    kind = "Arrow"
+
+    def _open(self, source: Source):
+        import pyarrow
+        from pyarrow import dataset, ipc
+
+        self.n_rows = None
+        place = source.seekable()
+        if source.path is not None:
+            place = pyarrow.memory_map(str(place))
+        if not source.head.startswith(b"ARROW1"):
+            stream = ipc.open_stream(place)
+            self._all = iter(stream)
+            return stream.schema
+        file = ipc.open_file(place)
+        self._all = (file.get_batch(i) for i in range(file.num_record_batches))
+        if source.path is not None:
+            self.n_rows = dataset.dataset(source.path, format="ipc").count_rows()
+        return file.schema
+
+    def skip(self, rows: int) -> int:
+        """Pass over rows; return how many there were to pass over."""
+        left = rows
+        while left:
+            with self._damage():
+                batch = next(self._all, None)
+            if batch is None:
+                break
+            if batch.num_rows > left:
+                self._all = chain([batch.slice(left)], self._all)
+            left -= min(left, batch.num_rows)
+        self._start += rows - left
+        return rows - left
+
+    def _record_batches(self, size: int) -> Iterator:
+        return self._all
