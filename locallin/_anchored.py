@@ -17,7 +17,7 @@ from locallin._growth import Growth, Stage, grow_anchors, held_out_folds
 from locallin._matrix import as_rows
 from locallin._preparation import HeldOut
 from locallin._sklearn import Interval, StrOptions
-from locallin._solvers import Problem
+from locallin._solvers import Problem, find_step
 from locallin.anchors import choose_anchors
 from locallin.coding import (
     AdaptiveCoding,
@@ -100,10 +100,11 @@ class AnchoredClassifier(LocallyLinearClassifier):
             )
         return True
 
-    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
+    def _fit_maps(self, X, encoded, weights, rng, keep: bool, n_rows=None):
         """Fit the feature map and the coding, unless they are to be kept.
 
-        Returns what anchors see and what local models see.
+        Returns what anchors see and what local models see. X may be a sample of
+        ``n_rows`` rows.
         """
         if not keep:
             self.feature_map_ = None
@@ -111,8 +112,8 @@ class AnchoredClassifier(LocallyLinearClassifier):
                 self.feature_map_ = clone(self.feature_map).fit(X, encoded)
         where, what = self._spaces(X)
         if not keep:
-            self._choose_scales(what, weights)
-            n_seen = int(np.count_nonzero(weights))
+            n_seen = n_rows or int(np.count_nonzero(weights))
+            self._choose_scales(what, weights, n_seen)
             anchors = self.anchors
             if not isinstance(anchors, str):
                 self._check_number_of(anchors)
@@ -121,10 +122,16 @@ class AnchoredClassifier(LocallyLinearClassifier):
                 grown = self._grow(X, where, encoded, weights, n_seen, rng)
                 anchors, self.anchor_path_ = grown
             coding = self._new_coding(anchors, n_seen, rng)
-            uniform = n_seen == len(weights) and weights.min() == weights.max()
+            uniform = weights.min() == weights.max()
             coding.fit(where, encoded, None if uniform else weights)
             self.coding_ = coding
         return where, what
+
+    def _first_clock(self, convex: Problem, start, rng) -> float:
+        """t0 of SGD: given, or from the step that serves best on a sample."""
+        if self.t0 != "auto":
+            return float(self.t0)
+        return 1.0 / (self.alpha_ * find_step(convex, start[:2], self.shuffle, rng))
 
     def _spaces(self, X):
         """What anchors see (x or phi(x)), and what local models see (phi(x))."""

@@ -20,6 +20,8 @@ from locallin._sklearn import (
     validate_parameters,
     with_callbacks,
 )
+from locallin._stream import Run, Settings
+from locallin.data import as_batches
 
 
 class Given(NamedTuple):
@@ -32,6 +34,7 @@ class Given(NamedTuple):
     rng: np.random.RandomState
     keep: bool  # whether to go on from what is fitted
     held_out: tuple | None
+    n_rows: int | None = None  # of the stream that X is a sample of
 
 
 class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
@@ -138,8 +141,9 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
     """A classifier that learns in epochs, also from a stream.
 
     A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
-    they were interrupted; its ``_held_out_scores`` are those of held-out rows at the
-    parameters a solver has reached.
+    they were interrupted; its ``_begin_stream`` chooses from a sample what
+    ``_partial_fit`` would choose from its first block; its ``_held_out_scores`` are
+    those of held-out rows at the parameters a solver has reached.
     """
 
     _parameter_constraints: dict = {
@@ -223,6 +227,88 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         with unchanged_on_error(self):
             given = self._take_block(X, y, classes, sample_weight)
             interrupted = self._partial_fit(given)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _end_stream(self) -> None:
+        """Drop what only a stream under way needs."""
+
+    @available_if(lambda self: self._is_stream_method())
+    def fit_stream(
+        self,
+        batches,
+        *,
+        classes=None,
+        epochs: int = 1,
+        n_rows: int | None = None,
+        scan: bool = True,
+        sample_size: int = 20_000,
+        buffer_size: int = 16_384,
+        checkpoint=None,
+        checkpoint_every: int = 10,
+    ):
+        """Fit the model to a stream, in memory for a buffer and a sample of rows.
+
+        A first pass counts the rows, collects the classes and draws a sample, from
+        which alpha, anchors, bandwidth and first steps are chosen as ``fit`` chooses
+        them from all rows. Then the stream is learned from ``epochs`` times, buffer
+        after buffer; the rows of a buffer are shuffled. The model depends on the order
+        of the rows and the seed, not on how the stream is cut into blocks. Rows that
+        are sorted by class over stretches longer than a buffer should be shuffled
+        beforehand.
+
+        Parameters
+        ----------
+        batches : Batches, path, list of paths, tuple of arrays, iterable or callable
+            What :func:`locallin.data.as_batches` takes: files and folders, arrays
+            (also memory maps), an iterable of blocks (X, y) or (X, y, weights), or a
+            callable that returns one for each pass. Weights are taken as they are.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; None takes those that the first pass meets.
+        epochs : int, default=1
+            Passes to learn from, in place of ``max_iter``.
+        n_rows : int, default=None
+            Number of rows, which plans the steps of "adam" and scales alpha; None
+            counts them in the first pass.
+        scan : bool, default=True
+            Whether to make the first pass. Without it, and for an iterator that can be
+            gone through once only, the sample is the head of the stream; ``classes``
+            and ``n_rows`` must then be given.
+        sample_size : int, default=20000
+            Rows of the sample.
+        buffer_size : int, default=16384
+            Rows that are held and shuffled together.
+        checkpoint : str or path-like, default=None
+            Folder in which the state of the run is kept. The same call after a crash
+            goes on from there and ends with the model of an undisturbed run, bit for
+            bit. Files there are pickles: use folders that nobody else writes to.
+        checkpoint_every : int, default=10
+            Buffers between two checkpoints.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        validate_parameters(self)
+        self._check_choices()
+        self._check_stream()
+        for name, value in (
+            ("epochs", epochs),
+            ("sample_size", sample_size),
+            ("buffer_size", buffer_size),
+            ("checkpoint_every", checkpoint_every),
+        ):
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
+        if classes is not None:
+            classes = self._stream_classes(classes, None)
+        settings = Settings(classes, epochs, n_rows, scan, sample_size, buffer_size)
+        with unchanged_on_error(self):
+            run = Run(self, as_batches(batches), settings, checkpoint)
+            run.start()
+            interrupted = run.learn(checkpoint_every)
         if interrupted:
             raise KeyboardInterrupt
         return self

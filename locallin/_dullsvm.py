@@ -45,7 +45,7 @@ class DULLSVMClassifier(JointClassifier):
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        mean |x|^2 / n times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
+        ``mean |x|^2 / n`` times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
         sqrt(9000 / n), cut to [1, 3].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
@@ -76,7 +76,7 @@ class DULLSVMClassifier(JointClassifier):
     average : bool, default=True
         Whether "sgd" returns an average of its iterates that favours the late ones.
     shuffle : bool, default=True
-        Whether "sgd" visits the rows in a new random order in every epoch.
+        Whether to visit the rows in a new random order in every epoch.
     early_stopping : bool, default=False
         Whether to stop on the accuracy of held-out rows and keep the best parameters.
     validation_fraction : float, default=0.1

@@ -7,13 +7,18 @@ import numpy as np
 
 from locallin._anchored import AnchoredClassifier, CodedRows, score_rows
 from locallin._base import Given
-from locallin._joint_solvers import JointProblem, solve_adam, solve_joint_sgd
+from locallin._joint_solvers import (
+    AdamState,
+    JointProblem,
+    solve_adam,
+    solve_joint_sgd,
+)
 from locallin._matrix import as_rows
 from locallin._sklearn import (
     Interval,
     StrOptions,
 )
-from locallin._solvers import find_step, solve_dual
+from locallin._solvers import solve_dual
 from locallin._training import Watch
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
@@ -55,7 +60,7 @@ class JointClassifier(AnchoredClassifier):
     }
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out = given
+        X, y, encoded, weights, rng, refit, held_out, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._joint_problem(*spaces, encoded, weights)
         start, t0 = self._start(problem, spaces, encoded, weights, refit, rng)
@@ -67,6 +72,7 @@ class JointClassifier(AnchoredClassifier):
                 max_iter=self.max_iter,
                 batch_size=self._batch_size(len(problem.visits)),
                 rates=self._rates(),
+                shuffle=self.shuffle,
                 rng=rng,
                 monitor=watch,
             )
@@ -74,36 +80,79 @@ class JointClassifier(AnchoredClassifier):
             solution = self._run_sgd(
                 problem, start, (0.0, t0), rng, max_iter=self.max_iter, monitor=watch
             )
-        vars(self).pop("_iterate", None)
+        for name in ("_adam", "_iterate"):
+            vars(self).pop(name, None)
         vars(self).update(watch.finish(solution))
         self._record(solution)
         return solution.interrupted
 
+    def _begin_stream(self, given: Given, epochs: int) -> None:
+        """Choose maps, scales and first steps from a sample, and learn nothing yet."""
+        X, _, encoded, weights, rng, begun, _, n_rows = given
+        spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
+        problem = self._joint_problem(*spaces, encoded, weights, stream=True)
+        for name in ("_adam", "_iterate", "t_", "t0_"):
+            vars(self).pop(name, None)
+        if self.solver == "adam":
+            self._rows_of_batch = self._batch_size(n_rows)
+            n_steps = epochs * max(1, round(n_rows / self._rows_of_batch))
+            self._adam = AdamState.fresh(problem, n_steps).stored()
+        start = self._parameters() if begun else problem.zeros()
+        if self.solver == "sgd":
+            convex = self._convex_problem(*spaces, encoded, weights, stream=True)
+            self.t_, self.t0_ = 0.0, self._first_clock(convex, start, rng)
+        bandwidth = problem.coding.bandwidth_
+        vars(self).update(self._learned_attributes(*start, bandwidth))
+
+    def _end_stream(self) -> None:
+        vars(self).pop("_adam", None)  # its plan has come to its end
+
     def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, _ = given
+        X, _, encoded, weights, rng, begun, *_ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun)
         problem = self._joint_problem(*spaces, encoded, weights, stream=True)
-        means = None
+        start = problem.zeros()
         if begun:
-            means = Parameters(*map(np.copy, self._parameters()))
-            start = getattr(self, "_iterate", means)
-            start = Parameters(*map(np.copy, start))
-            clock = getattr(self, "t_", 0.0), getattr(self, "t0_", None)
+            start = Parameters(*map(np.copy, self._parameters()))
+        if self.solver == "adam":
+            solution = self._stream_adam(problem, start, rng)
         else:
-            start, clock = problem.zeros(), (0.0, None)
+            solution = self._stream_sgd(
+                problem, start, spaces, encoded, weights, begun, rng
+            )
+        vars(self).update(self._learned_attributes(*solution.learned))
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self._record(solution, getattr(self, "objective_history_", []))
+        return solution.interrupted
+
+    def _stream_adam(self, problem, start, rng):
+        if hasattr(self, "_adam"):
+            state = AdamState.restored(self._adam)
+        else:
+            state = AdamState.fresh(problem, 0)
+            self._rows_of_batch = self._batch_size(len(problem.visits))
+        problem.coding.anchors_ = start.anchors
+        solution = solve_adam(
+            problem, start, max_iter=1, batch_size=self._rows_of_batch,
+            rates=self._rates(), shuffle=self.shuffle, rng=rng, state=state,
+        )  # fmt: skip
+        self._adam = solution.state.stored()
+        return solution
+
+    def _stream_sgd(self, problem, start, spaces, encoded, weights, begun, rng):
+        means = start if begun and self.average else None
+        iterate = getattr(self, "_iterate", start)
+        start = Parameters(*map(np.copy, iterate))
+        clock = getattr(self, "t_", 0.0), getattr(self, "t0_", None)
         if clock[1] is None:
             convex = self._convex_problem(*spaces, encoded, weights, stream=True)
             clock = clock[0], self._first_clock(convex, start, rng)
         solution = self._run_sgd(
-            problem, start, clock, rng, max_iter=1, tol=None,
-            means=means if self.average else None,
-        )  # fmt: skip
-        vars(self).update(self._learned_attributes(*solution.learned))
+            problem, start, clock, rng, max_iter=1, tol=None, means=means
+        )
         if self.average:
             self._iterate = tuple(solution.iterate)
-        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
-        self._record(solution, getattr(self, "objective_history_", []))
-        return solution.interrupted
+        return solution
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
@@ -163,13 +212,16 @@ class JointClassifier(AnchoredClassifier):
             diversity=float(self.diversity),
         )
 
-    def _fit_maps(self, X, encoded, weights, rng, keep: bool):
+    def _is_stream_method(self) -> bool:
+        return True
+
+    def _fit_maps(self, X, encoded, weights, rng, keep: bool, n_rows=None):
         if not keep:
             # Root mean square distance from the mean: the unit of anchors' steps.
             square = np.average(squared_row_norms(as_rows(X)), weights=weights)
             mean = np.asarray(X.T @ weights, float) / weights.sum(dtype=float)
             self._spread = float(np.sqrt(max(square - mean @ mean, 0.0))) or 1.0
-        return super()._fit_maps(X, encoded, weights, rng, keep)
+        return super()._fit_maps(X, encoded, weights, rng, keep, n_rows)
 
     def _start(self, problem, spaces, encoded, weights, refit, rng):
         """Where learning begins, and t0 where SGD needs it."""
@@ -189,11 +241,6 @@ class JointClassifier(AnchoredClassifier):
         if self.solver == "sgd":
             t0 = self._first_clock(convex, start, rng)
         return start, t0
-
-    def _first_clock(self, convex, start, rng) -> float:
-        if self.t0 != "auto":
-            return float(self.t0)
-        return 1.0 / (self.alpha_ * find_step(convex, start[:2], self.shuffle, rng))
 
     def _batch_size(self, n_rows: int) -> int:
         if self.batch_size == "auto":

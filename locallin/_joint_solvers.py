@@ -5,6 +5,7 @@ The problem is stated in :mod:`locallin.kernels.joint`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,8 +30,11 @@ from locallin.kernels.predict import entries_by_anchor
 # bandwidth); returns True to stop. The arrays are the solver's own.
 Monitor = Callable[..., bool]
 
-# Share of the steps in which the rates of Adam rise from zero.
+# Share of the steps in which the rates of Adam rise from zero; of a stream whose end
+# is not known, the number of steps, and after how many more the rates have halved.
 _WARM_UP = 0.05
+_STEPS_OF_WARM_UP = 50
+_STEPS_TO_HALF = 3000
 # Batches between two evaluations of the diversity term.
 _DIVERSITY_EVERY = 20
 # Pieces of an epoch of SGD, between which the diversity term is applied.
@@ -107,6 +111,7 @@ class JointSolution:
     gap: None = None
     clock: tuple[float, float] | None = None  # t and t0 of SGD
     iterate: Parameters | None = None  # of SGD, not averaged
+    state: "AdamState | None" = None
 
     @property
     def learned(self) -> tuple:
@@ -148,6 +153,53 @@ def differentiate(problem: JointProblem, parameters: Parameters, chosen) -> Batc
     return Batch((where, what), codes, entries, slopes, pulls, widths, sums)
 
 
+class AdamState(NamedTuple):
+    """What Adam remembers from step to step. The arrays are updated in place."""
+
+    first: Parameters
+    second: Parameters
+    log_first: np.ndarray  # of the logarithm of the bandwidth
+    log_second: np.ndarray
+    importance: np.ndarray  # sums of the codes, for the diversity term
+    steps: np.ndarray  # taken, and planned: 0 where no end is known
+
+    @classmethod
+    def fresh(cls, problem: JointProblem, n_steps: int) -> "AdamState":
+        """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
+        like = problem.zeros()
+        bandwidth = np.atleast_1d(np.asarray(problem.coding.bandwidth_, float))
+        return cls(
+            *(Parameters(*map(np.zeros_like, like)) for _ in range(2)),
+            *(np.zeros_like(bandwidth) for _ in range(2)),
+            np.zeros(len(like.anchors)),
+            np.array([0.0, n_steps]),
+        )
+
+    @classmethod
+    def restored(cls, stored: tuple) -> "AdamState":
+        """Copy what ``stored`` returned."""
+        first, second, *rest = stored
+        moments = (Parameters(*map(np.copy, m)) for m in (first, second))
+        return cls(*moments, *map(np.copy, rest))
+
+    def stored(self) -> tuple:
+        """Plain tuples of the arrays."""
+        first, second, *rest = self
+        return tuple(first), tuple(second), *rest
+
+    def advance(self, rates: dict[str, float]) -> tuple[Rates, float]:
+        """The rates of the next step; that of the bandwidth apart."""
+        self.steps[0] += 1.0
+        step, n_steps = self.steps
+        shape = _rate_shape(step / n_steps) if n_steps else _endless_shape(step)
+        now = Rates(
+            *(shape * rates[k] for k in ("coef", "intercept", "anchors")),
+            1.0 - 0.9**step,
+            1.0 - 0.999**step,
+        )
+        return now, shape * rates["bandwidth"]
+
+
 def solve_adam(
     problem: JointProblem,
     parameters: Parameters,
@@ -155,27 +207,31 @@ def solve_adam(
     max_iter: int,
     batch_size: int,
     rates: dict[str, float],
+    shuffle: bool,
     rng: np.random.RandomState,
+    state: AdamState | None = None,
     monitor: Monitor = lambda *_: False,
 ) -> JointSolution:
     """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
 
     ``parameters`` are updated in place, and so are the coding's anchors and
-    bandwidth. ``rates`` has the keys coef, intercept, anchors and bandwidth.
+    bandwidth. ``rates`` has the keys coef, intercept, anchors and bandwidth. ``state``
+    is that of an earlier call, whose plan goes on; without one the plan is
+    ``max_iter`` epochs.
     """
-    first, second = (Parameters(*map(np.zeros_like, parameters)) for _ in range(2))
-    coding = problem.coding
-    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
-    log_moments = np.zeros_like(logs), np.zeros_like(logs)
-    importance = np.zeros(len(parameters.anchors))
-    extra = np.zeros((0, 0, 0), parameters.coef.dtype)
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
-    solution = JointSolution(parameters, coding.bandwidth_)
-    step, n_steps = 0, max_iter * n_batches
+    if state is None:
+        state = AdamState.fresh(problem, max_iter * n_batches)
+    coding, importance = problem.coding, state.importance
+    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
+    extra = np.zeros((0, 0, 0), parameters.coef.dtype)
+    solution = JointSolution(parameters, coding.bandwidth_, state=state)
+    since = 0  # batches since the diversity term was evaluated
     try:
         for epoch in range(1, max_iter + 1):
-            rng.shuffle(order)
+            if shuffle:
+                rng.shuffle(order)
             totals = np.zeros(3)
             for chosen in np.array_split(order, n_batches):
                 batch = differentiate(problem, parameters, chosen)
@@ -184,25 +240,20 @@ def solve_adam(
                     importance += np.bincount(
                         batch.codes.indices, batch.codes.values, len(importance)
                     )
-                    if step % _DIVERSITY_EVERY == 0:
+                    if since % _DIVERSITY_EVERY == 0:
                         extra = (0.5 * problem.diversity) * diversity_gradient(
                             parameters.coef, importance / importance.sum()
                         )
-                step += 1
-                shape = _rate_shape(step / n_steps)
-                biases = 1.0 - 0.9**step, 1.0 - 0.999**step
-                now = Rates(
-                    *(shape * rates[k] for k in ("coef", "intercept", "anchors")),
-                    *biases,
-                )
+                    since += 1
+                now, bandwidth_rate = state.advance(rates)
                 adam_step(
                     *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,
-                    parameters, first, second, problem.alpha, problem.intercept_step,
-                    extra, now,
+                    parameters, state.first, state.second, problem.alpha,
+                    problem.intercept_step, extra, now,
                 )  # fmt: skip
-                if rates["bandwidth"] > 0.0:
-                    rate = shape * rates["bandwidth"]
-                    adam(logs, batch.widths, *log_moments, rate, now)
+                if bandwidth_rate > 0.0:
+                    moments = state.log_first, state.log_second
+                    adam(logs, batch.widths, *moments, bandwidth_rate, now)
                     coding.bandwidth_ = _as_bandwidth(logs)
             n = len(order)
             objective = totals[0] / n + problem.penalty(parameters)
@@ -217,8 +268,15 @@ def solve_adam(
 
 
 def _rate_shape(progress: float) -> float:
+    if progress >= 1.0:
+        return 0.0
     rise = min(1.0, progress / _WARM_UP)
     return rise * 0.5 * (1.0 + np.cos(np.pi * progress))
+
+
+def _endless_shape(step: float) -> float:
+    rise = min(1.0, step / _STEPS_OF_WARM_UP)
+    return rise / np.sqrt(1.0 + 3.0 * step / _STEPS_TO_HALF)
 
 
 def _as_bandwidth(logs: np.ndarray) -> float | np.ndarray:

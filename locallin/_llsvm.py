@@ -74,7 +74,7 @@ class LLSVMClassifier(AnchoredClassifier):
         The loss. "logistic" has ``predict_proba``.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        mean |x|^2 / n times (300 / n)^1.25 / (n_classes - 1), cut to [0.01, 1].
+        ``mean |x|^2 / n`` times (300 / n)^1.25 / (n_classes - 1), cut to [0.01, 1].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is the root mean square norm of the rows, which makes the
@@ -245,7 +245,7 @@ class LLSVMClassifier(AnchoredClassifier):
         self.verbose = verbose
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out = given
+        X, y, encoded, weights, rng, refit, held_out, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._convex_problem(*spaces, encoded, weights)
         watch = Watch(self, held_out and self._held_out(*held_out), X, y)
@@ -285,8 +285,19 @@ class LLSVMClassifier(AnchoredClassifier):
         vars(self).update(watch.finish(solution))
         return solution.interrupted
 
+    def _begin_stream(self, given: Given, epochs: int) -> None:
+        """Choose maps, scales and first steps from a sample, and learn nothing yet."""
+        X, _, encoded, weights, rng, begun, _, n_rows = given
+        spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
+        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
+        if not begun:
+            self.coef_, self.intercept_ = problem.zeros()
+        vars(self).pop("_iterate", None)
+        start = self.coef_, self.intercept_
+        self.t_, self.t0_ = 0.0, self._first_clock(problem, start, rng)
+
     def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, _ = given
+        X, _, encoded, weights, rng, begun, *_ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun)
         problem = self._convex_problem(*spaces, encoded, weights, stream=True)
         mean = None

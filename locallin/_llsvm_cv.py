@@ -296,7 +296,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
         )
 
     def _fit(self, given: Given, sample_weight=None, groups=None) -> bool:
-        X, y, encoded, weights, rng, _, _ = given
+        X, y, encoded, weights, rng, *_ = given
         scorer = self._scorer(weighted=sample_weight is not None)
         pairs = self._splits(X, y, weights, groups)
         spaces = self._fit_maps(X, encoded, weights, rng, keep=False)

@@ -64,7 +64,7 @@ class ML3Classifier(LocallyLinearClassifier):
         weights half and half with a full weight on the nearest cluster of each class.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
-        mean |x|^2 / n times a factor of 300 / n, cut to [0.1, 0.5].
+        ``mean |x|^2 / n`` times a factor of 300 / n, cut to [0.1, 0.5].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is half the root mean square norm of the rows.
@@ -204,10 +204,10 @@ class ML3Classifier(LocallyLinearClassifier):
         self.verbose = verbose
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out = given
+        X, y, encoded, weights, rng, refit, held_out, _ = given
         if not refit:
             self.t_ = 0
-            self._choose_scales(X, weights)
+            self._choose_scales(X, weights, np.count_nonzero(weights))
         problem = self._problem(X, encoded, weights, refit, rng)
         n_rows = len(problem.visits)
         watch = Watch(self, held_out and HeldOut(*held_out), X, y)
@@ -233,12 +233,23 @@ class ML3Classifier(LocallyLinearClassifier):
         self._met = np.ones(len(self.classes_), bool)
         return solution.interrupted
 
+    def _begin_stream(self, given: Given, epochs: int) -> None:
+        """Choose scales from a sample, and learn from it once with latent weights.
+
+        Models of zero have no values that latent weights could follow.
+        """
+        if not given.keep:
+            self._partial_fit(given)
+
     def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, _ = given
+        X, _, encoded, weights, rng, begun, _, n_rows = given
+        n_rows = n_rows or np.count_nonzero(weights)
         if not begun:
             self.t_ = 0
-            self._choose_scales(X, weights)
-        problem = self._problem(X, encoded, weights, begun, rng, stream=True)
+            self._choose_scales(X, weights, n_rows)
+        problem = self._problem(
+            X, encoded, weights, begun, rng, stream=True, n_rows=n_rows
+        )
         models = getattr(self, "_iterate", None)
         if models is None:
             models = self._models() if begun else problem.zeros()
@@ -265,14 +276,15 @@ class ML3Classifier(LocallyLinearClassifier):
         )
         return solution.interrupted
 
-    def _problem(self, X, encoded, weights, refit, rng, *, stream=False):
+    def _problem(self, X, encoded, weights, refit, rng, *, stream=False, n_rows=None):
         target, visits = self._target(encoded, weights, stream=stream)
         self.p_ = float(self.p)
         n_models = self.n_models
         if refit:
             n_models = self.coef_.shape[1]
         elif n_models == "auto":
-            n_models = int(np.clip(len(visits) // (30 * len(self.classes_)), 10, 100))
+            per_class = (n_rows or len(visits)) // len(self.classes_)
+            n_models = int(np.clip(per_class // 30, 10, 100))
         return LatentProblem(
             X=X,
             labels=encoded,

@@ -92,9 +92,8 @@ class Preparation:
             raise ValueError(f"classes={classes} must name at least two classes.")
         return classes
 
-    def _choose_scales(self, features, weights) -> None:
+    def _choose_scales(self, features, weights, n_rows: int) -> None:
         """Set ``intercept_scaling_`` and ``alpha_``, in the units of the features."""
-        n_rows = np.count_nonzero(weights)
         square = 1.0
         if features.shape[1]:
             norms = squared_row_norms(as_rows(features))

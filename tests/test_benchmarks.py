@@ -14,6 +14,7 @@ from sklearn.svm import SVC, LinearSVC
 from benchmarks import (
     _common,
     _data,
+    _deformed,
     _statistics,
     _twin,
     alpha_path,
@@ -23,13 +24,14 @@ from benchmarks import (
     pictures,
     scaling,
     speed,
+    stream,
     tables,
     untuned,
 )
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
 from benchmarks.papers import atlas, figures, joint, llsvm, ml3
-from locallin import LLSVMClassifier, ML3Classifier
+from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 RESULTS = {
@@ -121,6 +123,8 @@ def tiny():
         rivals = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
         patch.setattr(untuned, "peers", lambda: rivals)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
+        patch.setattr(stream, "ROWS", (600, 1200))
+        patch.setattr(stream, "models", lambda: {"SAPL": SAPLClassifier(10)})
         timed = {
             speed.LLSVM: ours("LLSVMClassifier", n_anchors=10),
             speed.LINEAR: LinearSVC(),
@@ -353,6 +357,23 @@ def test_few_labels_are_all_that_is_chosen_with(tiny, data):
     few.svc(draw)
     with pytest.raises(AssertionError):
         few_labels.METHODS["RBF SVC"](few, draw)
+
+
+def test_deformed_digits_are_the_same_stream_again():
+    X, y = load_digits(return_X_y=True)
+    n_rows = _deformed.BLOCK + 700
+    stream = _deformed.DeformedDigits(X, y, n_rows, seed=3)
+    first, again = list(stream()), list(stream())
+    assert [len(labels) for _, labels in first] == [_deformed.BLOCK, 700]
+    for (A, a), (B, b) in zip(first, again, strict=True):
+        np.testing.assert_array_equal(A, B)
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_allclose((A**2).sum(axis=1), 1, rtol=1e-5)
+    other = next(iter(_deformed.DeformedDigits(X, y, 50, seed=4)()))
+    assert not np.array_equal(other[0], first[0][0][:50])
+    # Every image once in each pass over them, deformed but still like itself.
+    labels = np.concatenate([labels for _, labels in first])
+    np.testing.assert_array_equal(np.bincount(labels[: len(y)]), np.bincount(y))
 
 
 def test_statistics_by_hand():

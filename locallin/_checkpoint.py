@@ -1,0 +1,81 @@
+"""Where a stream stands, kept in a folder so that a killed run can go on."""
+
+import hashlib
+import os
+import pickle
+from pathlib import Path
+
+from locallin import __version__
+
+_MAGIC = b"locallin checkpoint 1\n"
+_NAME = "stream.checkpoint"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint cannot be used; the message says why and what to do."""
+
+
+class Checkpoints:
+    """The checkpoint of one run in a folder, or none where the folder is None.
+
+    ``identity`` describes the run: a checkpoint of another one is refused. The file
+    is replaced as a whole, so that a run killed at any moment leaves the last
+    complete one; a checksum tells a damaged file. It is a pickle: use folders that
+    nobody else writes to.
+    """
+
+    def __init__(self, folder, identity: dict):
+        self._path = None
+        self._identity = {"locallin": __version__, **identity}
+        if folder is not None:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            self._path = Path(folder, _NAME)
+
+    def load(self) -> dict | None:
+        """What was saved last, or None where nothing was."""
+        if self._path is None or not self._path.exists():
+            return None
+        head, digest, payload = self._parts()
+        if head != _MAGIC:
+            raise CheckpointError(
+                f"{self._path} is not a checkpoint of this library: choose another "
+                "folder."
+            )
+        if hashlib.sha256(payload).hexdigest().encode() != digest:
+            raise CheckpointError(
+                f"{self._path} is damaged or was not written to its end: delete it to "
+                "begin anew."
+            )
+        saved = pickle.loads(payload)
+        self._compare(saved["identity"])
+        return saved["content"]
+
+    def _parts(self) -> tuple[bytes, bytes, bytes]:
+        with open(self._path, "rb") as file:
+            return file.read(len(_MAGIC)), file.readline().strip(), file.read()
+
+    def _compare(self, found: dict) -> None:
+        names = {*self._identity, *found}
+        differing = sorted(
+            name for name in names if self._identity.get(name) != found.get(name)
+        )
+        if differing:
+            raise CheckpointError(
+                f"{self._path} belongs to another run, which differs in "
+                f"{', '.join(differing)}: run with what it was made with, delete it to "
+                "begin anew, or choose another folder."
+            )
+
+    def save(self, content: dict) -> None:
+        """Replace what was saved before, in one step."""
+        if self._path is None:
+            return
+        saved = {"identity": self._identity, "content": content}
+        payload = pickle.dumps(saved, protocol=pickle.HIGHEST_PROTOCOL)
+        digest = hashlib.sha256(payload).hexdigest().encode()
+        unfinished = self._path.with_suffix(".unfinished")
+        with open(unfinished, "wb") as file:
+            file.write(_MAGIC + digest + b"\n" + payload)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, self._path)
