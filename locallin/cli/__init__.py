@@ -67,6 +67,10 @@ def _run(args: argparse.Namespace) -> int:
         from locallin.cli._tune import tune
 
         return tune(args)
+    if args.command == "report":
+        from locallin.cli._report import report
+
+        return report(args)
     from locallin.cli import _commands
 
     return getattr(_commands, args.command)(args)

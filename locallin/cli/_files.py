@@ -1,16 +1,14 @@
-"""Models on disk, and files that are replaced only by finished ones."""
+"""Models on disk, and places to write to."""
 
-import os
 import pickle
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from locallin.cli._parser import UsageError
+from locallin.data._writers import replacing
 from locallin.export.files import load, save
 
 
@@ -49,20 +47,6 @@ def check_output(path, force: bool) -> Path:
     if path.is_file() and not force:
         raise UsageError(f"{path} exists already; --force replaces it")
     return path
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file to write; it takes the place of ``path`` when the block succeeds."""
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_model(model: Model, path: Path) -> str:

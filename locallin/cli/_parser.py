@@ -52,6 +52,7 @@ def make_parser(method: str | None = None) -> argparse.ArgumentParser:
     _add_predict(add)
     _add_evaluate(add)
     _add_explain(add)
+    _add_report(add)
     _add_info(add)
     _add_convert(add)
     command = add("completion", "print a script that completes commands in a shell")
@@ -166,6 +167,28 @@ def _add_explain(add) -> None:
     command.add_argument(
         "--rows", type=_positive(int), default=10, help="rows to show (%(default)s)"
     )
+    _json(command)
+    _reading(command)
+
+
+def _add_report(add) -> None:
+    command = add("report", "write a page about a model and the rows of a file")
+    _model(command)
+    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_argument("out", metavar="OUT", help="HTML file to write")
+    command.add_argument(
+        "--rows",
+        type=_positive(int),
+        default=50,
+        help="rows to explain, wrong and uncertain ones among them (%(default)s)",
+    )
+    command.add_argument("--title", help="heading of the page")
+    command.add_argument(
+        "--no-labels",
+        action="store_true",
+        help="leave the labels of the file out, and with them the accuracy",
+    )
+    _force(command)
     _json(command)
     _reading(command)
 

@@ -2,7 +2,8 @@
 
 :func:`explain` splits scores into what each feature adds, :func:`counterfactual` asks
 what would change a decision, :func:`regions` tells what each local model does. The
-displays draw the same with matplotlib, in scikit-learn's manner.
+displays draw the same with matplotlib, in scikit-learn's manner, and :func:`report`
+puts it on one page for a browser.
 """
 
 from locallin.inspection._boundary import BoundaryDisplay
@@ -12,6 +13,7 @@ from locallin.inspection._explain import Explanation, explain
 from locallin.inspection._history import HistoryDisplay
 from locallin.inspection._region_map import RegionDisplay
 from locallin.inspection._regions import Region, Regions, regions
+from locallin.inspection._report import report
 from locallin.inspection._weights import ContributionDisplay, WeightImageDisplay
 
 __all__ = [
@@ -28,4 +30,5 @@ __all__ = [
     "counterfactual",
     "explain",
     "regions",
+    "report",
 ]
