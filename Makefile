@@ -4,7 +4,7 @@ BIN := .venv/bin
 DATA ?= data
 RESULTS ?= .cache/results
 
-.PHONY: demo test lint bench test-lowest clean
+.PHONY: demo test lint docs bench test-lowest clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -15,6 +15,14 @@ test: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+# The site, with the gallery: every example is run, in about half a minute. A warning is
+# an error. Nothing is loaded from a network, neither now nor by a reader's browser.
+docs: .venv/ready
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
+	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees \
+	    -b html docs docs/_build/html
+	@echo "The site: docs/_build/html/index.html"
 
 # A folder of .npz files: make bench DATA=folder. What is in RESULTS already is not
 # measured again; RESULTS=benchmarks/results goes on from the committed figures.
@@ -36,7 +44,7 @@ test-lowest: .venv/ready
 	.venv-lowest/bin/python -m pytest
 
 clean:
-	rm -rf .venv .venv-lowest demo
+	rm -rf .venv .venv-lowest demo docs/_build docs/generated docs/gallery
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/ready: pyproject.toml

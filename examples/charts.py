@@ -1,10 +1,13 @@
-"""An atlas of closed manifolds: Figure 2 of the Atlas paper, and a sphere.
+"""
+An atlas of a closed curve and of a sphere
+==========================================
 
-Noisy points of a closed curve, and the charts that follow it at three prices a chart;
-colours say which chart a point is interior to. Last, the charts of a sphere, which no
-single chart can cover without tearing it. Writes ``demo/charts.png``.
+Figure 2 of the Atlas paper: noisy points of a closed curve, and the charts that follow
+it at three prices a chart. Then the charts of a sphere, which no single chart can cover
+without tearing it. As a script it writes ``demo/charts.png``.
 """
 
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -15,22 +18,27 @@ from locallin import Atlas
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+# %%
+# A closed curve that bends more in some places than in others, and a sphere.
+
 
 def curve(angle):
-    """A closed curve that bends more in some places than in others."""
     return np.column_stack([1.4 * np.cos(angle), 0.9 * np.sin(angle)])
 
 
 def noisy_curve(n: int = 800, noise: float = 0.03, seed: int = 0):
-    """Points of the curve, moved by Gaussian noise."""
     rng = np.random.RandomState(seed)
     return curve(rng.uniform(0, 2 * np.pi, n)) + noise * rng.normal(size=(n, 2))
 
 
 def sphere(n: int = 2000, seed: int = 0):
-    """Points on the unit sphere."""
     X = np.random.RandomState(seed).normal(size=(n, 3))
     return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+# %%
+# The cheaper a chart (``mdl``), the more of them, and the closer they follow the curve.
+# Colours say which chart a point is interior to, green lines are charts.
 
 
 def draw_curve(axes, mdl) -> None:
@@ -58,17 +66,16 @@ def draw_sphere(axes) -> None:
     axes.set_axis_off()
 
 
-def main() -> None:
-    figure = plt.figure(figsize=(13, 4))
-    for place, mdl in enumerate((8.0, 1.0, 0.1), start=1):
-        draw_curve(figure.add_subplot(1, 4, place), mdl)
-    draw_sphere(figure.add_subplot(1, 4, 4, projection="3d"))
-    figure.subplots_adjust(0, 0, 1, 0.88, 0.02)
-    folder = Path("demo")
-    folder.mkdir(exist_ok=True)
-    figure.savefig(folder / "charts.png", dpi=110)
-    print(f"wrote {folder / 'charts.png'}")
+figure = plt.figure(figsize=(13, 4))
+for place, mdl in enumerate((8.0, 1.0, 0.1), start=1):
+    draw_curve(figure.add_subplot(1, 4, place), mdl)
+draw_sphere(figure.add_subplot(1, 4, 4, projection="3d"))
+figure.subplots_adjust(0, 0, 1, 0.88, 0.02)
 
+# %%
+# Keep the picture.
 
-if __name__ == "__main__":
-    main()
+path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "charts.png"
+path.parent.mkdir(exist_ok=True, parents=True)
+figure.savefig(path, dpi=110)
+print(f"wrote {path}")

@@ -1,9 +1,16 @@
-"""LL-SVM beside a linear and a kernel SVM, with two pictures.
+"""
+LL-SVM beside a linear and a kernel SVM
+=======================================
 
-Run it with ``make demo``. It writes to the folder ``demo/``.
+Three classifiers on the digits that scikit-learn ships: one that is too simple for
+them, one that is slow to predict, and a locally linear SVM. Then two pictures: the
+lines that make a curved boundary, and the weights behind six predictions.
+
+``make demo`` runs this script and leaves the pictures in the folder ``demo/``.
 """
 
 import pickle
+import sys
 import time
 from pathlib import Path
 
@@ -18,7 +25,8 @@ from locallin import LLSVMClassifier
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-FOLDER = Path("demo")
+folder = Path(sys.argv[1] if sys.argv[1:] else "demo")
+folder.mkdir(exist_ok=True, parents=True)
 
 
 def say(text: str) -> None:
@@ -31,35 +39,52 @@ def timed(function):
     return time.perf_counter() - start, result
 
 
-def compare(X, y, X_test, y_test) -> LLSVMClassifier:
-    """Print the table and return the LL-SVM."""
-    models = {
-        "LinearSVC": LinearSVC(random_state=0),
-        "LL-SVM (locallin)": LLSVMClassifier(random_state=0),
-        "SVC, RBF kernel": SVC(C=10),
-    }
-    say("Compiling the kernels (once; later runs find them on disk) ...")
-    spent, warm = timed(lambda: LLSVMClassifier(random_state=0).fit(X[:200], y[:200]))
-    warm.predict(X_test)
-    say(f"  {spent:.1f} s\n")
-    say("Digits that scikit-learn ships: 1,197 images to train, 600 to test\n")
-    say(f"{'':20}{'accuracy':>9}{'fit':>10}{'predict':>12}{'model':>9}")
-    for name, model in models.items():
-        fit, _ = timed(lambda model=model: model.fit(X, y))
-        accuracy = model.score(X_test, y_test)
-        times = [timed(lambda model=model: model.predict(X_test))[0] for _ in range(9)]
-        per_row = 1e6 * np.median(times) / len(X_test)
-        size = len(pickle.dumps(model)) / 1024
-        say(
-            f"{name:20}{100 * accuracy:8.2f}%{fit:8.2f} s"
-            f"{per_row:7.2f} us/row{size:6.0f} KB"
-        )
-    say("")
-    return models["LL-SVM (locallin)"]
+# %%
+# The first fit on a machine compiles the kernels. They stay on disk, and later runs
+# find them there.
+
+X, y = load_digits(return_X_y=True)
+X, X_test, y, y_test = train_test_split(X / 16, y, test_size=600, random_state=0)
+
+say("Compiling the kernels (once; later runs find them on disk) ...")
+spent, warm = timed(lambda: LLSVMClassifier(random_state=0).fit(X[:200], y[:200]))
+warm.predict(X_test)
+say(f"  {spent:.1f} s")
+
+# %%
+# Accuracy, time and size
+# -----------------------
+# 1,197 images to train and 600 to test. Times are those of this machine; the order
+# between the three is what carries over.
+
+models = {
+    "LinearSVC": LinearSVC(random_state=0),
+    "LL-SVM (locallin)": LLSVMClassifier(random_state=0),
+    "SVC, RBF kernel": SVC(C=10),
+}
+say("\nDigits that scikit-learn ships: 1,197 images to train, 600 to test\n")
+say(f"{'':20}{'accuracy':>9}{'fit':>10}{'predict':>12}{'model':>9}")
+for name, model in models.items():
+    fit, _ = timed(lambda model=model: model.fit(X, y))
+    accuracy = model.score(X_test, y_test)
+    times = [timed(lambda model=model: model.predict(X_test))[0] for _ in range(9)]
+    per_row = 1e6 * np.median(times) / len(X_test)
+    size = len(pickle.dumps(model)) / 1024
+    say(
+        f"{name:20}{100 * accuracy:8.2f}%{fit:8.2f} s"
+        f"{per_row:7.2f} us/row{size:6.0f} KB"
+    )
+say("")
+
+# %%
+# How lines make a curve
+# ----------------------
+# Two half moons and 14 anchors. At a point p of the boundary the local line
+# w(p).x + b(p) = 0 passes through p; the picture shows it for the boundary point
+# nearest to each anchor.
 
 
-def draw_boundary(path: Path) -> None:
-    """Decision boundary in the plane, anchors, and the line of each local model."""
+def draw_boundary():
     X, y = make_moons(600, noise=0.18, random_state=3)
     model = LLSVMClassifier(14, alpha=1e-3, random_state=0).fit(X, y)
     low, high = X.min(axis=0) - 0.4, X.max(axis=0) + 0.4
@@ -73,7 +98,6 @@ def draw_boundary(path: Path) -> None:
     axes.scatter(*X[y == 0].T, s=8, color="#2b6ca3")
     axes.scatter(*X[y == 1].T, s=8, color="#d0621b")
     boundary = axes.contour(u, v, scores, levels=[0], colors="black", linewidths=2)
-    # At a point p of the boundary the local line w(p).x + b(p) = 0 passes through p.
     path_points = np.vstack(boundary.get_paths()[0].to_polygons(closed_only=False))
     for anchor in model.anchors_:
         distances = np.linalg.norm(path_points - anchor, axis=1)
@@ -92,12 +116,20 @@ def draw_boundary(path: Path) -> None:
         yticks=[],
         title="Anchors (stars), local lines (red), and the boundary they make",
     )
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
-def draw_reasons(model, X, y, path: Path) -> None:
-    """The effective weight vector behind a few predictions, as images."""
+say("Drawing the decision boundary in the plane ...")
+draw_boundary().savefig(folder / "boundary.png", dpi=110)
+
+# %%
+# The reason behind a prediction
+# ------------------------------
+# ``local_coef`` gives the weights w(x) of the linear function that scored a row. Times
+# the row, they are what each pixel added.
+
+
+def draw_reasons(model, X, y):
     chosen = [np.flatnonzero(y == digit)[1] for digit in (0, 2, 3, 5, 7, 9)]
     weights = model.local_coef(X[chosen])
     winners = model.decision_function(X[chosen]).argmax(axis=1)
@@ -120,21 +152,10 @@ def draw_reasons(model, X, y, path: Path) -> None:
     figure.suptitle(
         "The linear function behind each prediction (blue: for, red: against)"
     )
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    return figure
 
 
-def main() -> None:
-    FOLDER.mkdir(exist_ok=True)
-    X, y = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X / 16, y, test_size=600, random_state=0)
-    model = compare(X, y, X_test, y_test)
-    say("Drawing the decision boundary in the plane ...")
-    draw_boundary(FOLDER / "boundary.png")
-    say("Drawing the weights behind six predictions ...")
-    draw_reasons(model, X_test, y_test, FOLDER / "reasons.png")
-    say(f"Pictures: {FOLDER / 'boundary.png'}, {FOLDER / 'reasons.png'}")
-
-
-if __name__ == "__main__":
-    main()
+say("Drawing the weights behind six predictions ...")
+reasons = draw_reasons(models["LL-SVM (locallin)"], X_test, y_test)
+reasons.savefig(folder / "reasons.png", dpi=110)
+say(f"Pictures: {folder / 'boundary.png'}, {folder / 'reasons.png'}")

@@ -69,10 +69,10 @@ class AtlasClassifier(ScoringClassifier):
         Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
         "auto" spreads a row's weight over 60 % of its nearest charts on average.
     sigma : float or "auto", default="auto"
-        Bandwidth of the RBF kernel exp(-|p - q|^2 / sigma^2), a length in the unit of
-        the data. "auto" is the root mean square of |p| in the nearest chart, times
-        2 (1000 / n)^(1/4) for n labelled rows, cut to [1, 4]: few labels must reach
-        far.
+        Bandwidth of the RBF kernel ``exp(-|p - q|^2 / sigma^2)``, a length in the unit
+        of the data. "auto" is the root mean square of ``|p|`` in the nearest chart,
+        times 2 (1000 / n)^(1/4) for n labelled rows, cut to [1, 4]: few labels must
+        reach far.
     normalize : bool, default=True
         Whether every row has K(x, x) = 1.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"

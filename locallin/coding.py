@@ -258,7 +258,7 @@ def _pointers(counts: np.ndarray) -> np.ndarray:
 class InverseDistanceCoding(_NearestCoding):
     """Weights in inverse proportion to the distance of the k nearest anchors.
 
-    g_j(x) is proportional to 1 / |x - v_j| over the ``n_neighbors`` nearest anchors
+    g_j(x) is proportional to ``1 / |x - v_j|`` over the ``n_neighbors`` nearest anchors
     v_j and 0 elsewhere (van Gemert et al. 2008; the coding of the LL-SVM paper
     [1]_, section 4). A point on an anchor has weight 1 there.
 
@@ -321,8 +321,8 @@ class InverseDistanceCoding(_NearestCoding):
 class SoftAssignmentCoding(_NearestCoding):
     """Softmax of the squared distances to the k nearest anchors.
 
-    g_j(x) is proportional to exp(-beta |x - v_j|^2) over the ``n_neighbors`` nearest
-    anchors v_j and 0 elsewhere (eq. 2 of the LLC-SAPL paper [1]_).
+    g_j(x) is proportional to ``exp(-beta |x - v_j|^2)`` over the ``n_neighbors``
+    nearest anchors v_j and 0 elsewhere (eq. 2 of the LLC-SAPL paper [1]_).
 
     Parameters
     ----------
@@ -423,9 +423,9 @@ class AdaptiveCoding(Coding):
 
     g(x) minimises ``|g|_2 + mu sum_j g_j |x - v_j|`` over the simplex (eq. 9 of the
     DU-LLSVM paper [1]_, with mu = L/C): noise against bias. The solution is
-    g_j = (lambda - mu |x - v_j|)+ up to scale (eq. 10), with a threshold lambda that
-    Algorithm 1 of the paper finds by adding anchors in the order of their distance.
-    The number of active anchors differs from row to row. This is the
+    ``g_j = (lambda - mu |x - v_j|)+`` up to scale (eq. 10), with a threshold lambda
+    that Algorithm 1 of the paper finds by adding anchors in the order of their
+    distance. The number of active anchors differs from row to row. This is the
     k*-nearest-neighbours rule of Anava & Levy (2016).
 
     Parameters
