@@ -376,6 +376,8 @@ def solve_dual(
         solution.interrupted = True
     if solution.n_iter > 0:
         solution.gap = float(gaps.sum() / max((values + gaps).sum(), 1e-300))
+        # A score may fall short where all of them together do not.
+        solution.converged |= solution.gap <= tol and not solution.interrupted
     return solution
 
 

@@ -172,3 +172,19 @@ def test_what_cannot_be_written_is_refused(blobs):
     model.coef_ = model.coef_ * 1e60
     with pytest.raises(ValueError, match="outside the range of C's float"):
         to_c(model)
+
+
+def test_a_coding_of_ones_own_is_refused(moons):
+    class OwnCoding(InverseDistanceCoding):
+        _kind = None
+
+        def _encode(self, rows, n_jobs=None):
+            return InverseDistanceCoding._encode(self._usual, rows, n_jobs)
+
+        def fit(self, X, y=None, sample_weight=None):
+            self._usual = InverseDistanceCoding(5, random_state=0).fit(X)
+            return super().fit(X, y, sample_weight)
+
+    model = LLSVMClassifier(coding=OwnCoding(5, random_state=0)).fit(*moons)
+    with pytest.raises(TypeError, match="OwnCoding is a coding of your own"):
+        to_c(model)

@@ -551,3 +551,12 @@ def test_cross_validation_scores_locals_above_linear(moons):
     local = cross_val_score(LLSVMClassifier(15, random_state=0), X, y, cv=5)
     single = cross_val_score(LLSVMClassifier(1, random_state=0), X, y, cv=5)
     assert local.mean() > single.mean() + 0.05
+
+
+def test_all_scores_together_may_converge_where_one_does_not():
+    rng = np.random.RandomState(2)
+    y = np.repeat(np.arange(30), 10)
+    X = rng.normal(size=(300, 5)) + 2 * rng.normal(size=(30, 5))[y]
+    model = LLSVMClassifier(5, random_state=0).fit(X, y)  # a warning would be an error
+    assert model.n_iter_ == model.max_iter
+    assert model.dual_gap_ <= model.tol

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin._chart_machines import machines_of
+from locallin.export._codings import kind_of
 from locallin.export._optional import need
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
@@ -116,12 +117,13 @@ def _normalized(g: Graph, weights: str) -> str:
 
 def _coding_weights(g: Graph, coding, x: str) -> str:
     """Local coordinates in double precision, dense (n, m)."""
+    kind = kind_of(coding)
     distances = _distances(g, x, coding.anchors_)
     bandwidth = np.asarray(coding.bandwidth_, float)
-    if coding._kind == ADAPTIVE:
+    if kind == ADAPTIVE:
         return _adaptive(g, g("Mul", distances, bandwidth), len(coding.anchors_))
     near, where = g.smallest(distances, coding.n_neighbors_)
-    if coding._kind == INVERSE_DISTANCE:
+    if kind == INVERSE_DISTANCE:
         tiny = np.float64(1e-300)
         first = g("Max", g.first(near), tiny)
         weights = g("Div", first, g("Max", near, tiny))

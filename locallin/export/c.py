@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin._anchored import AnchoredClassifier
 from locallin._ml3 import ML3Classifier
+from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
 
@@ -128,6 +129,7 @@ def _anchored_body(header: "_Header", model, x: str) -> None:
         )
     coding = model.coding_
     linear = model.coef_.shape[2] > 0
+    kind = kind_of(coding)
     m, k = len(coding.anchors_), coding.n_neighbors_
     header.size("ANCHORS", m)
     header.table("anchors", coding.anchors_)
@@ -139,13 +141,13 @@ def _anchored_body(header: "_Header", model, x: str) -> None:
     if bandwidth.ndim:
         header.table("bandwidth", bandwidth)
     header.add(_DISTANCE)
-    if coding._kind == ADAPTIVE:
+    if kind == ADAPTIVE:
         header.stack += 4 * m
         header.scores = _ADAPTIVE.replace("PRICE", price)
     else:
         header.size("NEIGHBORS", k)
         header.stack += 8 * k
-        if coding._kind == INVERSE_DISTANCE:
+        if kind == INVERSE_DISTANCE:
             weights = _INVERSE_DISTANCE
         elif bandwidth.ndim:
             weights = _SOFT_BY_ANCHOR
