@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 
 from benchmarks._methods import is_ours
-from benchmarks.tables import Missing, read
+from benchmarks._markdown import Missing, read
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

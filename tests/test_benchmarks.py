@@ -15,11 +15,14 @@ from benchmarks import (
     _common,
     _data,
     _deformed,
+    _markdown,
     _statistics,
     _twin,
     alpha_path,
+    cluster,
     export,
     few_labels,
+    files,
     peers,
     pictures,
     scaling,
@@ -108,6 +111,16 @@ def tiny():
         patch.setattr(few_labels, "TRIALS", 2)
         patch.setattr(alpha_path, "SETS", ("magic04",))
         patch.setattr(alpha_path, "REPEATS", 1)
+        small = dict.fromkeys(files.SHAPES, (60, 30, 10))
+        patch.setattr(files, "SHAPES", small)
+        patch.setattr(files, "MEMORY", {"npy": (60, 30, 10), "csv": (60, 30, 10)})
+        patch.setattr(files, "FACTORS", (1, 2))
+        patch.setattr(files, "REPEATS", 1)
+        patch.setattr(cluster, "SETS", ("mnist",))
+        few_passes = {"LLSVMClassifier": {"solver": "sgd", "n_anchors": 5}}
+        patch.setattr(cluster, "METHODS", few_passes)
+        patch.setattr(cluster, "EPOCHS", 1)
+        patch.setattr(cluster, "PROCESSES", False)
         patch.setattr(export, "SETS", {"breast_cancer": load_breast_cancer})
         patch.setattr(export, "MODELS", (LLSVMClassifier,))
         patch.setattr(export, "REPEATS", 1)
@@ -154,7 +167,7 @@ def results(data, tiny, tmp_path_factory):
             sets = "letter", "usps", "usps, noise", "semeion", "heart", "magic04"
             more = "--sets", *sets, "covtype"
         run(name, data, folder, *more)
-    tiny.setattr(tables, "RESULTS", folder)
+    tiny.setattr(_markdown, "RESULTS", folder)
     return folder
 
 
@@ -227,6 +240,25 @@ def test_peers_results(results):
     assert entry["peak_memory_bytes"] >= 0
 
 
+def test_files_results(results):
+    found = read(results, "files")["results"]
+    assert set(found["time"]) == set(files.SHAPES)
+    for entry in found["time"].values():
+        assert all(spent > 0 for spent in entry["seconds"].values())
+        assert "in blocks" in entry["ratios"]
+    for factor, entry in found["memory"]["npy"].items():
+        assert entry["rows"] == 60 * int(factor)
+        assert entry["peak_bytes_predictions"] >= 0
+
+
+def test_cluster_results(results):
+    found = read(results, "cluster")["results"]
+    of = {part: entry["mnist"]["LLSVMClassifier"] for part, entry in found.items()}
+    assert abs(of["error"]["difference"]) < 10
+    assert of["bytes"]["sent_bytes_per_round"] < of["bytes"]["data_bytes"]
+    assert of["time"]["one_worker_epoch_seconds"] > 0
+
+
 def test_what_takes_too_long_is_ended():
     began = time.monotonic()
     answer = _common.in_new_process(time.sleep, 600, minutes=0.01)
@@ -253,7 +285,7 @@ def test_pictures_show_what_was_measured(results, tiny, tmp_path):
 
 
 def test_tables_and_pictures_without_results(tmp_path, monkeypatch):
-    monkeypatch.setattr(tables, "RESULTS", tmp_path / "none")
+    monkeypatch.setattr(_markdown, "RESULTS", tmp_path / "none")
     monkeypatch.setattr(pictures, "IMAGES", tmp_path / "images")
     page = "Before\n<!-- table: peers -->\nold\n<!-- end -->\nafter"
     assert tables.filled(page) == page
@@ -263,7 +295,7 @@ def test_tables_and_pictures_without_results(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
 def test_pages_show_the_committed_results(page, monkeypatch):
-    monkeypatch.setattr(tables, "RESULTS", _common.RESULTS)
+    monkeypatch.setattr(_markdown, "RESULTS", _common.RESULTS)
     text = page.read_text()
     assert tables.filled(text) == text, "run python -m benchmarks.tables"
 

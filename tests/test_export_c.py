@@ -174,17 +174,15 @@ def test_what_cannot_be_written_is_refused(blobs):
         to_c(model)
 
 
+class OwnCoding(InverseDistanceCoding):
+    _kind = None
+
+    def _encode(self, rows, n_jobs=None):
+        usual = InverseDistanceCoding(20, anchors=self.anchors_)
+        return usual.fit(self.anchors_)._encode(rows, n_jobs)
+
+
 def test_a_coding_of_ones_own_is_refused(moons):
-    class OwnCoding(InverseDistanceCoding):
-        _kind = None
-
-        def _encode(self, rows, n_jobs=None):
-            return InverseDistanceCoding._encode(self._usual, rows, n_jobs)
-
-        def fit(self, X, y=None, sample_weight=None):
-            self._usual = InverseDistanceCoding(5, random_state=0).fit(X)
-            return super().fit(X, y, sample_weight)
-
-    model = LLSVMClassifier(coding=OwnCoding(5, random_state=0)).fit(*moons)
+    model = LLSVMClassifier(coding=OwnCoding(20, random_state=0)).fit(*moons)
     with pytest.raises(TypeError, match="OwnCoding is a coding of your own"):
         to_c(model)

@@ -36,6 +36,7 @@ RATES = [
     for lr in (0.2, 0.5)
     for ar in (0.03, 0.1, 0.2)
 ]
+BANDWIDTHS = ("shared", "per-anchor")
 DIVERSITIES = (1e-4, 1e-3, 1e-2)
 ALPHAS = [{"alpha_factor": f} for f in (0.1, 1.0, 10.0)]
 
@@ -54,10 +55,10 @@ def make(method, seed, settings):
         model = LLSVMClassifier(100, coding="soft", local_model=kind, n_jobs=2)
     elif method in ("SAPL", "SAPL_lcc"):
         factor, kind = 1.0, "constant" if method == "SAPL_lcc" else "linear"
-        model = SAPLClassifier(100, bandwidth="shared", local_model=kind)
+        model = SAPLClassifier(100, local_model=kind)
     else:
         factor, kind = 1.0, "linear"
-        model = DULLSVMClassifier(100, bandwidth="shared")
+        model = DULLSVMClassifier(100)
     model.set_params(random_state=seed, **settings)
     return lambda X, y: model.set_params(alpha=factor * alpha_rule(X, y, kind)).fit(
         X, y
@@ -118,10 +119,12 @@ def run(job) -> None:
     tasks = {}
     for name in job.named(PRINTED):
         report[name, "printed"] = PRINTED[name]
-        methods = {"LL-SVM": ALPHAS, "SAPL": RATES}
+        joint = [{**r, "bandwidth": b} for b in BANDWIDTHS for r in RATES]
+        methods = {"LL-SVM": ALPHAS, "SAPL": joint}
         if "SAPL_lcc" in PRINTED[name]:
-            methods |= {"LCC+SVM": ALPHAS, "SAPL_lcc": RATES}
-        methods["U-LLSVM"] = [{**r, "diversity": 0.0} for r in RATES]
+            shared = joint[: len(RATES)]
+            methods |= {"LCC+SVM": ALPHAS, "SAPL_lcc": shared}
+        methods["U-LLSVM"] = [{**point, "diversity": 0.0} for point in joint]
         for method, grid in methods.items():
             tasks[name, method] = partial(measure, job.data, name, method, grid)
         tasks[name, "DU-LLSVM"] = partial(diverse, job.data, name, report)
