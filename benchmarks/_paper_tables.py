@@ -1,6 +1,5 @@
 """Tables of what the papers measured, and of the speed on MNIST."""
 
-
 from benchmarks._markdown import Missing, markdown, plus_minus, read, spread
 
 SOFT = "soft assignment, squared hinge, dual"

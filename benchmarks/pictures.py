@@ -6,8 +6,8 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from benchmarks._methods import is_ours
 from benchmarks._markdown import Missing, read
+from benchmarks._methods import is_ours
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

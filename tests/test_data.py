@@ -217,6 +217,31 @@ def test_errors_in_a_late_block_name_the_line(write):
         read(path)
 
 
+def test_quotes_may_begin_anywhere(write, monkeypatch):
+    from locallin.data import _lines
+
+    plain = [f"{i},{i / 8!r},a" for i in range(40)]
+    odd = ["40, 5.0 ,a", "", "41,1_0,a", "   ", '42,5.25,"b,\n\nc"', '43,5.375,"d"']
+    lines = ["x,z,kind", *plain, *odd, "44,5.5,e"]
+    labels = ["a"] * 42 + ["b,\n\nc", "d", "e"]
+    numbers = [[i, i / 8] for i in range(45)]
+    numbers[41][1] = 10
+    for chunk in (1, 64, 1 << 20):
+        monkeypatch.setattr(_lines, "CHUNK", chunk)
+        for end in ("\n", "\r\n", "\r"):
+            text = "\ufeff" + end.join(lines)
+            path = write(text)
+            for size in (1, 7, 100):
+                X, y = zip(*batches(path, size), strict=True)
+                assert np.vstack(X).tolist() == numbers
+                assert np.concatenate(y).tolist() == labels
+                rows = [X for X, _ in batches(path, size).iterate(skip=42)]
+                assert np.vstack(rows).tolist() == numbers[42:]
+            path = write(text + end + "45,x,e" + end)
+            with pytest.raises(DataError, match=r"line 51, column 2 \('z'\): 'x'"):
+                list(batches(path, 7))
+
+
 def test_wrong_delimiter_and_missing_label(write):
     path = write("a,b,y\n1,2,0\n3,4,1\n")
     with pytest.raises(DataError, match=r"one column only.*delimiter ';'"):
@@ -249,7 +274,7 @@ BAD_LIBSVM = {
     "1 1:1\n0 1: 2:2\n": "line 2: '1:' is not a pair",
     "1 1:1\n0 1:2:3\n": "line 2: the value of feature 1, '2:3', is not finite",
     "1 1:1e999\n": "line 1: the value of feature 1, '1e999', is not finite",
-    "1 1:1\n0 99999999999999999999:1\n": "line 2: it is no line",
+    "1 1:1\n0 99999999999999999999:1\n": "line 2: feature 9+ is beyond what",
     "1 1:1\n\x1c\n": "line 2: '' is not a label",
     "# nothing\n": "has no rows",
 }
@@ -261,6 +286,8 @@ def test_bad_libsvm(write, text):
     with pytest.raises(DataError, match=BAD_LIBSVM[text]) as caught:
         read(path)
     assert str(path) in str(caught.value)
+    with pytest.raises(DataError, match=BAD_LIBSVM[text]):
+        list(batches(path, 1))
 
 
 def test_numbers_are_read_to_the_last_bit(write):

@@ -291,9 +291,7 @@ class TestCheckpoints:
         content = file.read_bytes()
         for part in (content[: len(content) // 2], content[:-1], content[:30]):
             file.write_bytes(part)
-            with pytest.raises(
-                CheckpointError, match=r"damaged|not a checkp"
-            ):
+            with pytest.raises(CheckpointError, match=r"damaged|not a checkp"):
                 model_of("du").fit_stream((X, y), checkpoint=folder)
 
     def test_a_foreign_file_is_refused(self, folder):

@@ -15,7 +15,9 @@ from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._methods import method_of
 from locallin.cli._output import note, pairs, show
 from locallin.cli._parser import UsageError
+from locallin.cli._streaming import train_in_blocks
 from locallin.cli._training import (
+    Trained,
     checked_settings,
     fit_model,
     make_pipeline,
@@ -26,10 +28,10 @@ from locallin.cli._training import (
     with_classes,
 )
 from locallin.data import DataError, write_predictions
+from locallin.data._predictions import rows_of_a_block
 from locallin.data._read import blocks
 from locallin.data._writers import replacing
 
-_BLOCK_BYTES = 1 << 25
 _LARGEST_BLOCK = 16384
 _PREDICTIONS = {
     "label": "predict",
@@ -42,29 +44,36 @@ def train(args) -> int:
     """Fit a model to a file."""
     settings = checked_settings(args)
     path = check_output(args.model, args.force)
-    data, about = training_data(args)
-    scale = scaling(args, data.X)
-    settings = with_classes(settings, data.y)
-    pipeline = make_pipeline(scale, args.method, settings)
-    model = fit_model(pipeline, data, about)
+    if not args.stream and (args.epochs or args.checkpoint):
+        raise UsageError("--epochs and --checkpoint go with --stream")
+    fit = train_in_blocks if args.stream else _train_at_once
+    model, scale, blocks = fit(args, settings)
     store(model, path)
-    right = 0
-    for start in range(0, len(data.y), _LARGEST_BLOCK):
-        rows = slice(start, start + _LARGEST_BLOCK)
-        right += int((pipeline.predict(data.X[rows]) == data.y[rows]).sum())
+    about = model.about
+    right = sum(int((model.estimator.predict(X) == y).sum()) for X, y in blocks)
     result = {
         "model": str(path),
         "method": args.method,
-        "rows": data.X.shape[0],
-        "features": data.X.shape[1],
+        "rows": about["rows"],
+        "features": model.estimator.n_features_in_,
         "classes": model.classifier.classes_,
         "label": _shown_label(about["label"]),
         "scale": scale,
-        "training_accuracy": right / len(data.y),
-        "seconds": model.about["seconds"],
+        "training_accuracy": right / about["rows"],
+        "seconds": about["seconds"],
     }
     show(args, result, pairs(result))
-    return 130 if model.about["interrupted"] else 0
+    return 130 if about["interrupted"] else 0
+
+
+def _train_at_once(args, settings) -> Trained:
+    data, about = training_data(args)
+    scale = scaling(args, data.X)
+    settings = with_classes(settings, data.y)
+    model = fit_model(make_pipeline(scale, args.method, settings), data, about)
+    starts = range(0, len(data.y), _LARGEST_BLOCK)
+    rows = (slice(start, start + _LARGEST_BLOCK) for start in starts)
+    return Trained(model, scale, ((data.X[r], data.y[r]) for r in rows))
 
 
 def _shown_label(label) -> str | None:
@@ -75,8 +84,7 @@ def _shown_label(label) -> str | None:
 
 def model_blocks(model: Model, args, *, labels=False, largest: int | None = None):
     """Blocks of a command's data as the model takes them."""
-    size = _BLOCK_BYTES // (8 * model.estimator.n_features_in_)
-    size = max(1, min(largest or _LARGEST_BLOCK, size))
+    size = rows_of_a_block(model.estimator.n_features_in_, largest or _LARGEST_BLOCK)
     options = replace(reading_options(args, model), with_labels=labels)
     for X, y in blocks(args.data, size, options, model.classifier.classes_):
         if sparse.issparse(X) and model.about.get("dense"):

@@ -7,7 +7,7 @@ from locallin.cli._methods import DEFAULT_METHOD, METHODS, add_parameters
 
 FITTING = ("train", "tune")
 _SCALES = ("auto", "standard", "maxabs", "norm", "none")
-_FORMATS = ("libsvm", "csv", "parquet", "npz", "npy")
+_FORMATS = ("libsvm", "csv", "parquet", "arrow", "npz", "npy")
 _YES_NO = {"yes": True, "no": False, "auto": None}
 
 
@@ -62,6 +62,24 @@ def make_parser(method: str | None = None) -> argparse.ArgumentParser:
 
 def _add_train(add, method) -> None:
     command = add("train", "fit a model to a file")
+    blocks = command.add_argument_group("files larger than memory")
+    blocks.add_argument(
+        "--stream",
+        action="store_true",
+        help="learn from DATA (a file, a folder or a pattern) in blocks; for du, sapl "
+        "and ml3, and for ll with --solver sgd",
+    )
+    blocks.add_argument(
+        "--epochs",
+        type=_positive(int),
+        help="with --stream: passes to learn from, in place of --max-iter (default 10)",
+    )
+    blocks.add_argument(
+        "--checkpoint",
+        metavar="FOLDER",
+        help="with --stream: keep the state of the run there; after a crash the same "
+        "command goes on from it",
+    )
     _fitting(command, method, METHODS)
 
 

@@ -2,10 +2,10 @@
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import sklearn
@@ -27,6 +27,14 @@ from locallin.data._source import Options
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
 # A sparse matrix is made dense where this share of its entries is not zero.
 _DENSE_SHARE = 0.5
+
+
+class Trained(NamedTuple):
+    """A model, its scaling, and the rows it was trained on, in blocks."""
+
+    model: Model
+    scale: str
+    blocks: Iterable[tuple]
 
 
 def reading_options(args, model: Model | None = None) -> Options:
@@ -58,20 +66,30 @@ def training_data(args) -> tuple[Data, dict[str, Any]]:
         )
     if args.n_features is not None:
         X = _widened(args, X)
-    share = X.nnz / np.prod(X.shape) if sparse.issparse(X) else 1
-    dense = share >= _DENSE_SHARE or args.scale == "standard"
+    dense = is_dense(args, X)
     if dense and sparse.issparse(X):
         X = X.toarray()
-    about = {
+    label = _label_place(columns)
+    return Data(X, y, names), about_data(args, names, label, dense, X.shape[0])
+
+
+def is_dense(args, X) -> bool:
+    """Whether rows like these are better dense."""
+    share = X.nnz / np.prod(X.shape) if sparse.issparse(X) else 1
+    return bool(share >= _DENSE_SHARE or args.scale == "standard")
+
+
+def about_data(args, names, label, dense: bool, n_rows: int) -> dict[str, Any]:
+    """What a model has to know about the rows it was trained on."""
+    return {
         "locallin": locallin.__version__,
         "scikit-learn": sklearn.__version__,
         "names": names,
-        "label": _label_place(columns),
+        "label": label,
         "zero_based": args.zero_based,
-        "dense": bool(dense),
-        "rows": X.shape[0],
+        "dense": dense,
+        "rows": n_rows,
     }
-    return Data(X, y, names), about
 
 
 def _widened(args, X):
@@ -159,23 +177,32 @@ def _progress_bar(estimator) -> Iterator[None]:
 
 def fit_model(pipeline: Pipeline, data: Data, about: dict[str, Any]) -> Model:
     """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
-    began = time.perf_counter()
-    classifier = pipeline.steps[-1][1]
-    interrupted = False
     # Step by step, because a step of a pipeline can have no progress bar.
+    began = time.perf_counter()
     X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
-    with fitting(), _progress_bar(classifier):
+    classifier = pipeline[-1]
+    with _progress_bar(classifier):
+        interrupted = was_interrupted(classifier, lambda: classifier.fit(X, data.y))
+    return Model(pipeline, {**about, **ending(began, interrupted)})
+
+
+def was_interrupted(classifier, fit) -> bool:
+    """Call ``fit``; True where Ctrl-C ended it and left a model."""
+    with fitting():
         try:
-            classifier.fit(X, data.y)
+            fit()
         except KeyboardInterrupt:
             if not hasattr(classifier, "classes_"):
                 raise
-            interrupted = True
+            note("interrupted: the model is the one reached so far")
+            return True
+    return False
+
+
+def ending(began: float, interrupted: bool) -> dict[str, Any]:
+    """What a model has to know about the end of its fit."""
     spent = time.perf_counter() - began
-    if interrupted:
-        note("interrupted: the model is the one reached so far")
-    more = {"seconds": round(spent, 3), "interrupted": interrupted}
-    return Model(pipeline, {**about, **more})
+    return {"seconds": round(spent, 3), "interrupted": interrupted}
 
 
 def store(model: Model, path: Path) -> None:

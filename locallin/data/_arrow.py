@@ -10,7 +10,7 @@ from locallin.data._blocks import check_finite, regrouped
 from locallin.data._columns import choose_columns
 from locallin.data._source import DataError, Options, Source
 
-# Bytes of a column that are unpacked ahead.
+# Bytes of a column that are read ahead; pages stay packed until they are needed.
 _BUFFER = 1 << 16
 
 
@@ -116,7 +116,9 @@ class ParquetTable(_ArrowColumns):
     def _open(self, source: Source):
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(source.seekable(), buffer_size=_BUFFER)
+        self._file = parquet.ParquetFile(
+            source.seekable(), buffer_size=_BUFFER, pre_buffer=False
+        )
         self._groups = list(range(self._file.num_row_groups))
         self._dropped = 0
         self.n_rows = self._file.metadata.num_rows

@@ -1,5 +1,6 @@
 """Rows of CSV files."""
 
+import codecs
 import csv
 import io
 from collections.abc import Iterator
@@ -8,8 +9,11 @@ from itertools import chain, islice
 
 import numpy as np
 
+from locallin.data._blocks import regrouped
 from locallin.data._columns import choose_columns
+from locallin.data._lines import Lines
 from locallin.data._source import DataError, Options, Source, reading_errors
+from locallin.kernels.text import parse_csv, skip_csv
 
 _DELIMITERS = (",", "\t", ";", "|", " ")
 _SNIFFED_ROWS = 50
@@ -19,33 +23,33 @@ _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 class CsvTable:
     """A CSV file, read block by block.
 
-    The first line is a header if a cell of it is text above a column of numbers.
+    The first line is a header if a cell of it is text above a column of numbers. Lines
+    of plain cells are read by a kernel. From the first quote on, and where cells stand
+    apart by spaces, the csv module splits them.
     """
 
     n_rows = None
 
     def __init__(self, source: Source, options: Options):
         self.name = source.name
-        text = io.TextIOWrapper(source.stream, "utf-8-sig", newline="")
         delimiter = options.delimiter or _sniff(source.head)
         self._delimiter = {"tab": "\t", "\\t": "\t", "space": " "}.get(
             delimiter, delimiter
         )
         if len(self._delimiter) != 1:
             raise ValueError(f"delimiter={delimiter!r} is not one character.")
-        if self._delimiter == " ":
-            text = (" ".join(line.split()) for line in text)
-        self._rows = self._numbered(csv.reader(text, delimiter=self._delimiter))
-        with reading_errors(self.name):
-            first = list(islice(self._rows, _SNIFFED_ROWS))
-        self._width = len(first[0][1])
+        self._lines = Lines(source, mark=codecs.BOM_UTF8)
+        self._rows: Iterator[tuple[int, list[str]]] | None = None
+        first = self._first_rows(source.head)
+        if not first:
+            raise DataError(f"{self.name} is empty.")
+        self._width = len(first[0])
         self._header = options.header
         if self._header is None:
-            self._header = _has_header(self.name, [cells for _, cells in first])
-        names = None
+            self._header = _has_header(self.name, first)
+        names = [cell.strip() for cell in first[0]] if self._header else None
         if self._header:
-            names = [cell.strip() for cell in first.pop(0)[1]]
-        self._rows = chain(first, self._rows)
+            self.skip(1)
         try:
             self.columns = choose_columns(self.name, names, self._width, options)
         except DataError as error:
@@ -56,35 +60,112 @@ class CsvTable:
             ) from None
         self.n_features = len(self.columns.features)
         self.has_labels = self.columns.label is not None and options.with_labels
+        self._places = np.full(self._width, -1)
+        self._places[self.columns.features] = range(self.n_features)
+        if self.has_labels:
+            self._places[self.columns.label] = -2
+
+    def _first_rows(self, head: bytes) -> list[list[str]]:
+        """The cells of the first rows, which stay to be read."""
+        plain = self._delimiter.isascii() and self._delimiter != " "
+        returns = head.count(b"\r", 0, -1) > head.count(b"\r\n")
+        if plain and not returns and self._plain(least=_SNIFFED_ROWS + 1):
+            with reading_errors(self.name):
+                rows = csv.reader(self._lines.texts(), delimiter=self._delimiter)
+                rows = (cells for _, cells in self._numbered(rows))
+                return list(islice(rows, _SNIFFED_ROWS))
+        self._read_carefully()
+        with reading_errors(self.name):
+            first = list(islice(self._rows, _SNIFFED_ROWS))
+        self._rows = chain(first, self._rows)
+        return [cells for _, cells in first]
 
     def settled(self, options: Options) -> Options:
         """Options for more files of the kind."""
         return replace(options, delimiter=self._delimiter, header=self._header)
 
+    def _plain(self, least: int = 1) -> bool:
+        """Whether the kernel can read what comes next."""
+        if self._rows is not None or not self._lines.more(least):
+            return False
+        if self._lines.quoted:
+            self._read_carefully()
+            return False
+        return True
+
+    def _read_carefully(self) -> None:
+        """Leave the rest to the csv module."""
+        lines = io.TextIOWrapper(self._lines.rest(), "utf-8-sig", newline="")
+        if self._delimiter == " ":
+            lines = (" ".join(line.split()) for line in lines)
+        reader = csv.reader(lines, delimiter=self._delimiter)
+        self._rows = self._numbered(reader, self._lines.n_read)
+
     def skip(self, rows: int) -> int:
         """Pass over rows; return how many there were to pass over."""
-        with reading_errors(self.name):
-            return sum(1 for _ in islice(self._rows, rows))
+        lines, passed = self._lines, 0
+        while passed < rows and self._plain():
+            lines.place, more = skip_csv(
+                lines.text, lines.place, rows - passed, ord(self._delimiter)
+            )
+            passed += more
+        if self._rows is not None:
+            with reading_errors(self.name):
+                passed += sum(1 for _ in islice(self._rows, rows - passed))
+        return passed
 
-    def _numbered(self, reader) -> Iterator[tuple[int, list[str]]]:
+    def _numbered(self, reader, before: int = 0) -> Iterator[tuple[int, list[str]]]:
         """Line numbers and cells; blank lines are left out."""
         try:
             for cells in reader:
                 if cells and (len(cells) > 1 or cells[0].strip()):
-                    yield reader.line_num, cells
+                    yield before + reader.line_num, cells
         except csv.Error as error:
             raise DataError(
-                f"{self.name}, line {reader.line_num}: {error}. Is a quote open?"
+                f"{self.name}, line {before + reader.line_num}: {error}. Is a quote "
+                "open?"
             ) from error
 
     def blocks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
         """Blocks of rows and of labels as text."""
-        while True:
+        return regrouped(self._pieces(size), size)
+
+    def _pieces(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        while self._plain():
+            yield self._read_plain(size)
+        while self._rows is not None:
             with reading_errors(self.name):
                 block = list(islice(self._rows, size))
             if not block:
                 return
             yield self._parsed(block)
+
+    def _read_plain(self, size: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """Rows of the text in memory; a line that needs care comes alone."""
+        lines = self._lines
+        n_rows = min(size, lines.n_lines)
+        numbers = np.empty((n_rows, self.n_features), np.uint64)
+        spans = np.empty((n_rows if self.has_labels else 0, 2), np.int64)
+        place, rows, good = parse_csv(
+            lines.text,
+            lines.place,
+            ord(self._delimiter),
+            self._places,
+            numbers,
+            spans,
+        )
+        if not rows and not good:
+            number, line = lines.line(place)
+            lines.place = place + len(line) + 1
+            with reading_errors(self.name):
+                cells = csv.reader([line.decode()], delimiter=self._delimiter)
+                return self._parsed([*self._numbered(cells, number - 1)])
+        lines.place = place
+        labels = None
+        if self.has_labels:
+            with reading_errors(self.name):
+                labels = np.array([lines.cell(*span) for span in spans[:rows].tolist()])
+        return numbers[:rows].view(np.float64), labels
 
     def _parsed(self, block):
         width, columns = self._width, self.columns

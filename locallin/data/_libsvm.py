@@ -63,7 +63,7 @@ class LibsvmTable:
         """Labels, lengths, indices and values of rows of the text in memory."""
         lines = self._lines
         if self._room.size < len(lines.text):
-            self._room = _Room(len(lines.text))
+            self._room = _Room(len(lines.text) * 3 // 2)
         width = LARGEST_INDEX if self.n_features is None else self.n_features
         place, rows, entries, good = parse_libsvm(
             lines.text, lines.place, n_rows, self._first, width, *self._room.arrays
@@ -133,6 +133,8 @@ class LibsvmTable:
             if int(index) <= last:
                 return f"feature {index} comes after feature {last}: sort them."
             last = int(index)
+            if last > LARGEST_INDEX:
+                return f"feature {index} is beyond what a sparse matrix can hold."
         if self.n_features is not None and last - self._first >= self.n_features:
             return (
                 f"feature {last} is beyond the {self.n_features} features that are "

@@ -59,7 +59,7 @@ def files_of(source) -> list:
     """The files that a path, a folder, a pattern or a list stands for."""
     if isinstance(source, list | tuple):
         files = [file for one in source for file in files_of(one)]
-        return [f for f in files if Path(f).stat().st_size] if len(files) > 1 else files
+        return _filled(source, files) if len(files) > 1 else files
     path = Path(source)
     if str(source) == "-" or path.is_file():
         return [source]
@@ -75,10 +75,14 @@ def files_of(source) -> list:
     else:
         path.stat()  # raises where there is nothing
         return [source]  # a pipe or a device
-    found = sorted(file for file in found if file.stat().st_size)
-    if not found:
+    return sorted(_filled(source, found))
+
+
+def _filled(source, files: list) -> list:
+    files = [file for file in files if Path(file).stat().st_size]
+    if not files:
         raise DataError(f"{source} holds no files with rows.")
-    return found
+    return files
 
 
 class FileRows:
@@ -203,7 +207,7 @@ class BlockRows:
 
     def __init__(self, source: Callable | Iterable):
         self._source = source
-        self.once = not callable(source) and iter(source) is source
+        self.once = not callable(source) and hasattr(source, "__next__")
         self.name = getattr(source, "__name__", "the stream")
 
     def blocks(self, size: int | None, skip: int) -> Iterator[tuple]:

@@ -15,7 +15,6 @@ from locallin.data._writers import table_writer
 
 _PREFIXES = {"decision_function": "score", "predict_proba": "probability"}
 _BLOCK_BYTES = 1 << 25
-_LARGEST_BLOCK = 16384
 
 
 def write_predictions(
@@ -99,9 +98,13 @@ def _blocks(estimator, source, size: int | None, reading: dict[str, Any]) -> Bat
     features = width if names is None else [str(name) for name in names]
     options = replace(Options(**{"features": features} | reading), with_labels=False)
     if size is None:
-        rows = _BLOCK_BYTES // (8 * (width or 1))
-        size = max(1, min(_LARGEST_BLOCK, rows))
+        size = rows_of_a_block(width or 1)
     return make_batches(source, size, options)
+
+
+def rows_of_a_block(n_features: int, largest: int = 16384) -> int:
+    """As many rows as make 32 MB, and no more than the largest number."""
+    return max(1, min(largest, _BLOCK_BYTES // (8 * n_features)))
 
 
 def _check_folder(output) -> None:
@@ -124,6 +127,7 @@ def _computation(estimator, method: str, with_label: bool):
     if call is None:
         raise AttributeError(f"{type(estimator).__name__} has no method {method}.")
     classes = getattr(estimator, "classes_", None)
+    classes = None if classes is None else np.asarray(classes)
     if method == "predict":
         name = "label" if classes is not None else "prediction"
         return lambda X: ([name], [_plain(call(X), classes)])

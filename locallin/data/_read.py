@@ -92,7 +92,7 @@ def read(
 def load(path, options: Options, classes=None) -> tuple[Data, Columns]:
     """Read a file; also tell which columns were taken."""
     with open_table(path, options) as table:
-        X, y, *_ = joined(list(table.blocks(_BLOCK)) or [(None, None)])
+        X, y, *_ = joined(list(table.blocks(table.n_rows or _BLOCK)) or [(None, None)])
         if X is None:
             raise DataError(f"{table.name} has no rows.")
         if y is not None:

@@ -6,6 +6,7 @@ import io
 import lzma
 import re
 import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -96,6 +97,11 @@ class _Rewound(io.RawIOBase):
         return len(chunk)
 
 
+def rewound(head: bytes, stream: BinaryIO) -> BinaryIO:
+    """A stream that begins with what was read of it already."""
+    return io.BufferedReader(_Rewound(head, stream), HEAD)
+
+
 def check_format(format: str | None) -> None:
     """Refuse a format that is not known."""
     if format is not None and format not in FORMATS:
@@ -132,8 +138,7 @@ def _source(name, path, stream, format) -> Source:
             f"({', '.join(FORMATS)}) or write it as one of them."
         )
     plain = path if path.name and not packed else None
-    rewound = io.BufferedReader(_Rewound(head, stream), HEAD)
-    return Source(name, format, head, rewound, plain)
+    return Source(name, format, head, rewound(head, stream), plain)
 
 
 def _guess(name: str, head: bytes) -> str:
@@ -154,7 +159,7 @@ def reading_errors(name: str) -> Iterator[None]:
         raise DataError(
             f"{name} is not UTF-8 text: convert it, for example with iconv -t utf-8."
         ) from error
-    except (EOFError, lzma.LZMAError, gzip.BadGzipFile) as error:
+    except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(
             f"{name} cannot be unpacked to its end: {error}. Fetch or pack it again."
         ) from error

@@ -258,7 +258,7 @@ def parse_libsvm(text, start, n_rows, first, n_features, labels, ends, indices, 
             if end == place or text[end] != COLON or index <= last:
                 return start, row, entry, False
             empty = _blank(text[end + 1]) or text[end + 1] == COMMENT
-            if empty or index - first >= n_features:
+            if empty or index > LARGEST_INDEX or index - first >= n_features:
                 return start, row, entry, False
             last = index
             indices[filled] = index - first
@@ -280,3 +280,92 @@ def _after_query(text, start):
     if text[start + 3] != COLON:
         return start
     return _next_word(text, _word_end(text, start))
+
+
+@jit(reorder=False)
+def _padding(character, delimiter):
+    """Whether a character around a cell does not matter."""
+    return _blank(character) and character != delimiter and character != NEWLINE
+
+
+@jit(reorder=False)
+def _cell(text, start, delimiter):
+    """Where the last word of a cell, and the cell, end."""
+    end = place = start
+    while text[place] != delimiter and text[place] != NEWLINE:
+        place += 1
+        if not _blank(text[place - 1]):
+            end = place
+    return end, place
+
+
+@jit(reorder=False)
+def skip_csv(text, start, n_rows, delimiter):
+    """Pass over rows; return where the text goes on, and the rows that were passed."""
+    rows = 0
+    while start < len(text) and rows < n_rows:
+        while _padding(text[start], delimiter):
+            start += 1
+        rows += text[start] != NEWLINE
+        start = _line_end(text, start) + 1
+    return start, rows
+
+
+@jit(reorder=False)
+def parse_csv(text, start, delimiter, places, numbers, labels):
+    """Read rows of cells without quotes until there are enough of them.
+
+    Parameters
+    ----------
+    text : array of uint8
+    start : int
+        Where to begin.
+    delimiter : int
+        The byte between cells.
+    places : array
+        For every column the place of the number in its row, -1 where the column is
+        left out, -2 for the label.
+    numbers : array of shape (n_rows, n_features)
+        Written to: the bits.
+    labels : array of shape (n_rows, 2)
+        Written to: starts and ends of the labels in the text.
+
+    Returns
+    -------
+    position, rows : int
+        How far the text was read.
+    good : bool
+        False where the line at the position needs more care.
+    """
+    row, width = 0, len(places)
+    while start < len(text) and row < len(numbers):
+        place = start
+        for column in range(width):
+            while _padding(text[place], delimiter):
+                place += 1
+            if column == 0 and text[place] == NEWLINE:
+                break
+            target = places[column]
+            if target >= 0:
+                bits, place, easy = _number(text, place)
+                if not easy:
+                    return start, row, False
+                numbers[row, target] = bits
+                while _padding(text[place], delimiter):
+                    place += 1
+            else:
+                end, stop = _cell(text, place, delimiter)
+                if target == -2:
+                    if end == place:
+                        return start, row, False
+                    labels[row, 0], labels[row, 1] = place, end
+                place = stop
+            if text[place] != (NEWLINE if column == width - 1 else delimiter):
+                return start, row, False
+            place += 1
+        if place > start and text[place - 1] == NEWLINE:
+            row += 1
+        else:
+            place += 1
+        start = place
+    return start, row, True
