@@ -135,7 +135,29 @@ def test_what_cannot_be_compressed_is_refused(blobs):
     model = LLSVMClassifier(6, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="dtype='int8' must be"):
         compress(model, dtype="int8")
-    with pytest.raises(TypeError, match="no Pipeline"):
-        compress(make_pipeline(StandardScaler(), model))
+    with pytest.raises(TypeError, match="no StandardScaler"):
+        compress(make_pipeline(model, StandardScaler()))
     with pytest.raises(TypeError, match="has charts"):
         compress(AtlasClassifier(random_state=0).fit(X, y), X=X)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_pipelines_are_compressed_at_their_end(blobs, dtype):
+    X, y, _ = blobs
+    pipeline = make_pipeline(
+        StandardScaler(), DULLSVMClassifier(12, max_iter=5, random_state=0)
+    ).fit(X, y)
+    small = compress(pipeline, dtype=dtype, X=X)
+    assert small[0] is pipeline[0]
+    assert len(pickle.dumps(small)) < len(pickle.dumps(pipeline))
+    assert (small.predict(X) == pipeline.predict(X)).mean() > 0.97
+    assert small.score(X, y) == np.mean(small.predict(X) == y)
+    np.testing.assert_array_equal(small.classes_, pipeline.classes_)
+
+
+def test_a_stream_is_compressed_without_its_moments(blobs):
+    X, y, _ = blobs
+    model = DULLSVMClassifier(12, random_state=0)
+    model.partial_fit(X, y, classes=np.unique(y))
+    assert "_adam" in vars(model)
+    assert "_adam" not in vars(compress(model))

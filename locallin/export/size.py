@@ -4,6 +4,7 @@ from copy import copy
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,7 +29,7 @@ _ARRAYS = (
     "atlas_.components_",
 )
 # What training would go on from.
-_LEFT_OUT = ("_iterate", "_dual")
+_LEFT_OUT = ("_iterate", "_dual", "_adam")
 
 
 def compress(estimator, *, dtype: str = "float32", X=None):
@@ -40,7 +41,8 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     Parameters
     ----------
     estimator : fitted classifier
-        Any classifier of this library.
+        Any classifier of this library, or a pipeline that ends in one: the steps
+        before it stay as they are.
     dtype : {"float32", "float16"}, default="float32"
         Type of the weights. "float32" returns an estimator of the same class; scores
         change by about 1e-6 of their size. "float16" returns a
@@ -72,10 +74,12 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     >>> bool((smaller.predict(X) == clf.predict(X)).mean() > 0.99)
     True
     """
+    if isinstance(estimator, Pipeline):
+        return _compressed_pipeline(estimator, dtype, X)
     if not isinstance(estimator, ScoringClassifier):
         raise TypeError(
             f"compress has no {type(estimator).__name__}: it takes a classifier of "
-            "this library, such as the last step of a pipeline."
+            "this library, or a pipeline that ends in one."
         )
     if dtype not in ("float32", "float16"):
         raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float16'.")
@@ -89,6 +93,13 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     for path, values in arrays.items():
         _set(small, path, _as_single(path, values))
     return small
+
+
+def _compressed_pipeline(pipeline: Pipeline, dtype: str, X) -> Pipeline:
+    *before, (name, classifier) = pipeline.steps
+    if X is not None and before:
+        X = pipeline[:-1].transform(X)
+    return Pipeline([*before, (name, compress(classifier, dtype=dtype, X=X))])
 
 
 class CompressedClassifier(ClassifierMixin):
@@ -136,6 +147,24 @@ class CompressedClassifier(ClassifierMixin):
 
     def __sklearn_tags__(self):
         return self._stripped.__sklearn_tags__()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X, y=None):
+        """Do nothing, as scikit-learn's ``FrozenEstimator`` does.
+
+        Parameters
+        ----------
+        X, y : object
+            Not looked at.
+
+        Returns
+        -------
+        self : object
+            The classifier as it is.
+        """
+        return self
 
     @property
     def classes_(self) -> np.ndarray:
