@@ -28,7 +28,8 @@ docs: .venv/ready
 # measured again; RESULTS=benchmarks/results goes on from the committed figures.
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
-	for name in papers few_labels untuned peers alpha_path export speed scaling; do \
+	for name in papers few_labels untuned peers alpha_path export stream files \
+	    cluster speed scaling; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) --results $(RESULTS) \
 	        || exit 1; \
 	done

@@ -20,6 +20,7 @@ BENCHMARKS = {
     "files": "time and memory of going through files in blocks, beside other readers",
     "export": "bytes, time and accuracy of exported models",
     "speed": "times on MNIST beside the floor of bare matrix products",
+    "cluster": "error, time and traffic of fits on a dask cluster",
     "scaling": "growth of fit time, memory of a fit, time of the import",
 }
 

@@ -31,3 +31,96 @@ def stream() -> str:
             )
     head = ["", "rows", "error %", "rows/s", "memory, MB", "prediction, us/row"]
     return markdown(head, rows)
+
+
+BILLION = 1e9
+# What a network of 1 Gbit/s carries, in bytes per second.
+NETWORK = 125e6
+ROWS_OF_A_BLOCK = 1e6
+MACHINES = (1, 10, 100)
+
+
+def billion() -> str:
+    """Hours of one pass over a billion rows, from the constants that were measured.
+
+    A machine learns with one core. In a round every machine visits a block; then its
+    learner travels to where the models are averaged, and the common one back.
+    """
+    rows = []
+    for method, by_rows in read("stream").items():
+        entry = list(by_rows.values())[-1]
+        # Model and Adam's two moments, or SGD's iterate and mean: at most three.
+        learner = 3 * entry["model_bytes"]
+        hours = []
+        for machines in MACHINES:
+            visits = BILLION / ROWS_OF_A_BLOCK / machines
+            learning = ROWS_OF_A_BLOCK / entry["rows_per_second"]
+            travel = 2 * learner * machines / NETWORK if machines > 1 else 0.0
+            hours.append(f"{visits * (learning + travel) / 3600:.2g} h")
+        speed = f"{entry['rows_per_second']:,.0f}"
+        rows.append([method, speed, f"{learner / 1e6:.0f}", *hours])
+    head = ["", "rows/s of a core", "learner, MB"]
+    head += [f"{m} machine{'s' * (m > 1)}" for m in MACHINES]
+    return markdown(head, rows)
+
+
+def cluster_errors() -> str:
+    rows = [
+        [
+            data.upper(),
+            method,
+            f"{entry['local']:.2f}",
+            f"{entry['cluster']:.2f}",
+            f"{entry['difference']:+.2f}",
+        ]
+        for data, methods in part("cluster", "error").items()
+        for method, entry in methods.items()
+    ]
+    return markdown(["", "", "local, error %", "cluster", "difference"], rows)
+
+
+def cluster_costs() -> str:
+    sizes = part("cluster", "bytes")
+    rows = []
+    for data, methods in part("cluster", "time").items():
+        for method, entry in methods.items():
+            local = entry["local_epoch_seconds"]
+            shards = [e["ratio"] for e in entry.values() if isinstance(e, dict)]
+            row = [data.upper(), method, f"{local:.2f} s"]
+            row += [f"{ratio:.2f}x" for ratio in shards]
+            sent = sizes.get(data, {}).get(method)
+            if sent:
+                keys = "sent_bytes_per_round", "learner_bytes", "data_bytes"
+                row += [f"{sent[key] / 1e6:.2f}" for key in keys]
+            rows.append(row)
+    head = ["", "", "local epoch", "one worker, one shard", "one worker, all shards"]
+    head += ["sent in a round, MB", "learner, MB", "data, MB"]
+    return markdown(head, rows)
+
+
+def part(name: str, key: str) -> dict:
+    results = read(name).get(key)
+    if not results:
+        raise Missing(f"{name}, {key}")
+    return results
+
+
+def file_times() -> str:
+    rows = []
+    for kind, entry in part("files", "time").items():
+        ratios = entry["ratios"]
+        for peer in next(iter(ratios.values())):
+            against = (f"{ratios[way][peer]:.2f}" for way in ("in blocks", "whole"))
+            rows.append([kind, peer, f"{entry['seconds'][peer]:.2f} s", *against])
+    head = ["", "peer", "its time", "ours in blocks / its", "ours at once / its"]
+    return markdown(head, rows)
+
+
+def file_memory() -> str:
+    rows = []
+    for kind, entry in part("files", "memory").items():
+        for what in ("blocks", "predictions"):
+            peaks = (f"{e[f'peak_bytes_{what}'] / 1e6:.1f}" for e in entry.values())
+            rows.append([kind, what, *peaks])
+    head = ["peak, MB", "", "rows", "4 times the rows", "16 times the rows"]
+    return markdown(head, rows)

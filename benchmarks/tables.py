@@ -13,7 +13,7 @@ from benchmarks import _paper_tables as of_papers
 from benchmarks import _scale_tables as of_scale
 from benchmarks._data import SETS
 from benchmarks._markdown import Missing, markdown, read
-from benchmarks._methods import is_ours
+from benchmarks._methods import VARIANTS, is_ours
 from benchmarks._statistics import average_ranks, best_of, compare, median_ratio
 
 
@@ -150,6 +150,32 @@ def untuned_speed() -> str:
     return markdown(["us/row", "DULLSVMClassifier", *SVCS[: len(peers)]], rows)
 
 
+def untuned_grown() -> str:
+    """The number of anchors from the data beside the rule by rows, on the same runs."""
+    results = read("untuned")
+    rows = []
+    for data, methods in results.items():
+        cells = []
+        for variant in VARIANTS:
+            grown, usual = (methods.get(m) for m in (variant, variant.split(",")[0]))
+            if grown is None or "test_errors" not in grown:
+                cells += ["", ""]
+                continue
+            errors = grown["test_errors"]
+            base = usual["test_errors"][: len(errors)]
+            deviation = np.std(usual["test_errors"], ddof=1)
+            cells.append(f"{np.mean(errors):.2f} / {np.mean(base):.2f}")
+            cells.append(f"{np.mean(errors) - np.mean(base):+.2f} ({deviation:.2f})")
+        if any(cells):
+            rows.append([data.split("_")[0].upper(), *cells])
+    if not rows:
+        raise Missing("grown")
+    head = [""]
+    for variant in VARIANTS:
+        head += [f"{variant.split('Classifier')[0]}, auto / rule", "difference"]
+    return markdown(head, rows)
+
+
 def alpha_path() -> str:
     rows = []
     for data, entry in read("alpha_path").items():
@@ -183,11 +209,17 @@ TABLES = {
     "untuned, summary": untuned_summary,
     "untuned, pairs": untuned_pairs,
     "untuned, speed": untuned_speed,
+    "untuned, grown": untuned_grown,
     "peers": peers,
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
     "scaling": of_scale.scaling,
     "stream": of_scale.stream,
+    "stream, a billion rows": of_scale.billion,
+    "cluster, errors": of_scale.cluster_errors,
+    "cluster, costs": of_scale.cluster_costs,
+    "files, time": of_scale.file_times,
+    "files, memory": of_scale.file_memory,
 }
 
 

@@ -191,7 +191,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
     def _grow(self, X, where, encoded, weights, n_rows: int, rng) -> Growth:
         """Anchors as many as held-out rows ask for."""
         chosen = np.flatnonzero(weights > 0)
-        if n_rows > _GROWING_ROWS:
+        if len(chosen) > _GROWING_ROWS:
             chosen = np.sort(rng.choice(chosen, _GROWING_ROWS, replace=False))
         X, where, encoded = X[chosen], where[chosen], encoded[chosen]
         weights = weights[chosen]
@@ -199,7 +199,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
             where, self._rule_of_rows(n_rows, 100), self.anchors, y=encoded,
             sample_weight=weights, random_state=rng,
         )  # fmt: skip
-        cross_validated = n_rows <= _CROSS_VALIDATED_ROWS
+        cross_validated = len(chosen) <= _CROSS_VALIDATED_ROWS
         folds = held_out_folds(encoded, 5 if cross_validated else 1, rng)
         if not folds:
             return Growth(usual, np.empty((0, 3)))

@@ -245,7 +245,8 @@ class ML3Classifier(LocallyLinearClassifier):
         X, _, encoded, weights, rng, begun, _, n_rows = given
         n_rows = n_rows or np.count_nonzero(weights)
         if not begun:
-            self.t_ = 0
+            # Steps as long as those of a fit to all the rows that these stand for.
+            self.t_ = n_rows - np.count_nonzero(weights)
             self._choose_scales(X, weights, n_rows)
         problem = self._problem(
             X, encoded, weights, begun, rng, stream=True, n_rows=n_rows

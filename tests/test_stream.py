@@ -161,6 +161,18 @@ def test_warm_start_goes_on_and_a_second_call_begins_anew(name):
     assert further.score(X, y) > 0.9
 
 
+def test_a_sample_stands_for_all_rows():
+    many = [(np.tile(X, (14, 1)), np.tile(y, 14))]
+    grown = DULLSVMClassifier("auto", max_iter=2, random_state=0)
+    grown.fit_stream(many, sample_size=600)
+    assert len(grown.anchors_) in grown.anchor_path_[:, 0]
+    whole = ML3Classifier(3, max_iter=1, random_state=0).fit(*many[0])
+    stream = ML3Classifier(3, random_state=0).fit_stream(many, sample_size=600)
+    assert stream.alpha_ == pytest.approx(whole.alpha_, rel=0.1)
+    assert stream.t_ == 2 * len(many[0][1])
+    assert stream.score(X, y) > 0.9
+
+
 def test_wrong_settings_say_what_is_allowed():
     with pytest.raises(ValueError, match="epochs=0 must be a whole number"):
         model_of("du").fit_stream((X, y), epochs=0)

@@ -1,0 +1,176 @@
+"""What does a cluster cost, and what is a fit on it worth?
+
+"error": test error of the local fit and of one on two workers, after the same number of
+epochs. "time": seconds of an epoch, of the local fit in one thread (from two fits of
+different length) and on one worker; ML3 visits every row in both. "bytes": what workers
+send in a round, to each other and to the client, of models and of data (dask may copy a
+block to an idle worker), beside the size of all data and of what a shard learns, the
+model with the moments or the iterate of its solver. Workers are processes of one
+machine with one thread each. MNIST has rows of norm one, COVTYPE the rows of "untuned".
+``n_shards`` is the default, chosen on held-out training rows.
+"""
+
+import pickle
+from collections import Counter
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from itertools import product
+
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+
+import locallin
+from benchmarks import untuned
+from benchmarks._common import Report, error, seconds
+from benchmarks._data import DIGITS, Split, load
+from locallin import dask as on_cluster
+
+SETS = ("mnist", "covtype")
+METHODS = {
+    "LLSVMClassifier": {"solver": "sgd", "tol": None, "max_iter": 20},
+    "SAPLClassifier": {"max_iter": 20},
+    "DULLSVMClassifier": {"max_iter": 20},
+    "ML3Classifier": {"max_iter": 20},
+}
+BLOCKS = 8
+SHARDS = on_cluster.LLSVMClassifier().n_shards
+# Whose time and bytes are measured, after one more.
+EPOCHS = 4
+# Tasks whose results are models; other transfers are rows, or codes of rows.
+MODELS = {"begun", "begun_again", "common", "learned", "averaged"}
+PROCESSES = True
+# No port is open to other machines.
+LOOPBACK = {
+    "dashboard_address": "127.0.0.1:0",
+    "worker_dashboard_address": "127.0.0.1:0",
+}
+
+
+@contextmanager
+def workers(number: int):
+    where = {"host": "127.0.0.1"} if PROCESSES else {}
+    with (
+        LocalCluster(
+            n_workers=number,
+            threads_per_worker=1,
+            processes=PROCESSES,
+            **where,
+            **LOOPBACK,
+        ) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+@lru_cache(maxsize=1)
+def split_of(folder, name) -> Split:
+    if name in DIGITS:
+        return load(folder, name).scaled_for(name)
+    return untuned.prepared(folder, name, 0)[0]
+
+
+def collections(client, split) -> tuple:
+    """The training rows in blocks, shared out among the workers."""
+    addresses = sorted(client.nthreads())
+    size = -(-len(split.y) // BLOCKS)
+
+    def there(part):
+        blocks = []
+        for start in range(0, len(part), size):
+            piece = part[start : start + size]
+            owner = addresses[start * len(addresses) // len(part)]
+            held = dask.delayed(client.scatter(piece, workers=[owner]))
+            blocks.append(da.from_delayed(held, piece.shape, piece.dtype))
+        return da.concatenate(blocks)
+
+    return there(split.X), there(split.y)
+
+
+def estimator(module, method, **more):
+    settings = {**METHODS[method], **more}
+    return getattr(module, method)(random_state=0, **settings)
+
+
+def errors(folder, name, method) -> dict:
+    split = split_of(folder, name)
+    test = split.X_test, split.y_test
+    local = estimator(locallin, method).fit(split.X, split.y)
+    with workers(2) as client:
+        model = estimator(on_cluster, method).fit(*collections(client, split))
+    found = {"local": error(local, *test), "cluster": error(model, *test)}
+    return {**found, "difference": round(found["cluster"] - found["local"], 4)}
+
+
+def epochs(client, split, method, **more):
+    """Learners after epochs on the cluster; the first comes after a warm-up."""
+    model = estimator(on_cluster, method, max_iter=EPOCHS + 1, **more)
+    fit = model._prepare_fit(*collections(client, split))
+    learner = fit.begin()
+    for number in range(1, EPOCHS + 2):
+        learner, _ = fit.epoch(number, learner)
+        yield learner
+
+
+def times(folder, name, method) -> dict:
+    split = split_of(folder, name)
+    same_work = {"shrinking": False} if method == "ML3Classifier" else {}
+
+    def local_fit(n_epochs) -> float:
+        model = estimator(locallin, method, max_iter=n_epochs, **same_work)
+        return seconds(partial(model.fit, split.X, split.y))[0]
+
+    local_fit(1)  # compile
+    local = (local_fit(EPOCHS + 1) - local_fit(1)) / EPOCHS
+    found = {"local_epoch_seconds": local}
+    for n_shards in (1, SHARDS):
+        with workers(1) as client:
+            more = {**same_work, "n_shards": n_shards}
+            course = epochs(client, split, method, **more)
+            next(course)
+            there = seconds(partial(list, course))[0] / EPOCHS
+        key = f"one worker, n_shards={n_shards}"
+        found[key] = {"epoch_seconds": there, "ratio": there / local}
+    return found
+
+
+def _sent(dask_worker) -> Counter:
+    """Bytes that a worker has sent, of models and of data."""
+    sent = Counter()
+    for transfer in dask_worker.transfer_outgoing_log:
+        for key, size in transfer["keys"].items():
+            task = str(key).partition("-")[0]
+            sent["models" if task in MODELS else "data"] += size
+    return sent
+
+
+def traffic(folder, name, method) -> dict:
+    split = split_of(folder, name)
+    with workers(2) as client:
+        course = epochs(client, split, method)
+        next(course)
+        before = sum(client.run(_sent).values(), Counter())
+        *_, learner = course
+        sent = sum(client.run(_sent).values(), Counter()) - before
+    rounds = -(-BLOCKS // SHARDS)
+    return {
+        "model_bytes_per_round": sent["models"] / (EPOCHS * rounds),
+        "data_bytes_per_round": sent["data"] / (EPOCHS * rounds),
+        "rounds_per_epoch": rounds,
+        "learner_bytes": len(pickle.dumps(learner)),
+        "data_bytes": split.X.nbytes + split.y.nbytes,
+    }
+
+
+def run(job) -> None:
+    report = Report(
+        job, "cluster", methods=METHODS, blocks=BLOCKS, n_shards=SHARDS, epochs=EPOCHS
+    )
+    measures = {"error": errors, "time": times, "bytes": traffic}
+    for part in job.parts(measures):
+        report.fill(
+            {
+                (part, name, method): partial(measures[part], job.data, name, method)
+                for name, method in product(job.named(SETS), METHODS)
+            }
+        )

@@ -1,0 +1,277 @@
+"""The work of one task: what runs where the blocks are.
+
+Nothing in here knows of workers or of time: a result depends on what is given alone.
+"""
+
+from contextlib import contextmanager
+from copy import copy
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+from dask.sizeof import sizeof
+from scipy import sparse
+
+from locallin._base import Given, LocallyLinearClassifier
+from locallin._joint import JointClassifier
+from locallin._matrix import as_rows
+from locallin._parallel import single_threaded_blas
+from locallin.coding import Coding
+from locallin.dask._blocks import Block, BlockError
+from locallin.kernels.rows import Codes
+
+# What learning changes in an estimator.
+_MOVING = ("coef_", "intercept_", "coding_", "_iterate", "_adam", "_met", "t_", "t0_")
+
+
+@sizeof.register((LocallyLinearClassifier, Coding))
+def _bytes(model) -> int:
+    """What dask takes a model to weigh, where it plans and counts transfers."""
+    return sum(map(sizeof, vars(model).values()))
+
+
+class Recipe(NamedTuple):
+    """Classes, and the weight of each in units of the mean weight of a row."""
+
+    classes: np.ndarray
+    factors: np.ndarray
+
+
+class Plan(NamedTuple):
+    """How much there is to learn from."""
+
+    rows: np.ndarray  # that count, of each block
+    epochs: int
+    n_shards: int
+    n_rounds: int  # of an epoch
+
+    def local_steps(self, batch_size: int) -> float:
+        """Steps that a shard takes in all epochs, in batches as Adam cuts them."""
+        steps = np.maximum(1, np.round(self.rows / batch_size))
+        return self.epochs * self.n_rounds * float(steps.mean())
+
+
+class Common(NamedTuple):
+    """The model of all shards, and sums over the epoch's rows so far.
+
+    These are: rows, objective, active anchors, perplexity.
+    """
+
+    learner: Any
+    tally: np.ndarray
+
+
+class Turn(NamedTuple):
+    """A shard's own model after its block, with the weight and sums of the block."""
+
+    learner: Any
+    weight: float
+    tally: np.ndarray
+
+
+class _OneThread:
+    """The BLAS on one thread, for as long as any task of the process needs it."""
+
+    def __init__(self):
+        self._lock, self._tasks, self._limit = Lock(), 0, None
+
+    @contextmanager
+    def __call__(self):
+        with self._lock:
+            if self._tasks == 0:
+                self._limit = single_threaded_blas()
+                self._limit.__enter__()
+            self._tasks += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._tasks -= 1
+                if self._tasks == 0:
+                    self._limit.__exit__(None, None, None)
+
+
+one_thread = _OneThread()
+
+
+def counted(block: Block, recipe: Recipe) -> Block:
+    """The rows that count, with their weights."""
+    weights = recipe.factors[np.searchsorted(recipe.classes, block.y)]
+    if block.weights is not None:
+        weights = weights * block.weights
+    seen = weights > 0
+    if seen.all():
+        return Block(block.X, block.y, weights)
+    return Block(block.X[seen], block.y[seen], weights[seen])
+
+
+def drawn(block: Block, recipe: Recipe, size: int, seed: int) -> Block:
+    """A random sample of the rows that count, in their order."""
+    block = counted(block, recipe)
+    if size == len(block.y):
+        return block
+    rng = np.random.RandomState(seed)
+    chosen = np.sort(rng.choice(len(block.y), size, replace=False))
+    return Block(*(part[chosen] for part in block))
+
+
+def _stacked(blocks) -> Block:
+    X, y, weights = zip(*blocks, strict=True)
+    rows = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
+    return Block(rows, np.concatenate(y), np.concatenate(weights))
+
+
+def _taken(learner, block: Block, recipe: Recipe, seed: int) -> Given:
+    given = learner._take_block(block.X, block.y, recipe.classes, block.weights)
+    return given._replace(rng=np.random.RandomState(seed))
+
+
+def begun(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
+    """Choose from a sample what ``fit`` chooses from all rows."""
+    learner = copy(learner)
+    with one_thread():
+        given = _taken(learner, _stacked(parts), recipe, seed)
+        given = given._replace(n_rows=int(plan.rows.sum()))
+        learner._begin_stream(given, plan.epochs)
+    if hasattr(learner, "_adam"):
+        # Shards share a batch: an epoch has as many steps as that of a local fit.
+        learner._rows_of_batch = max(1, learner._rows_of_batch // plan.n_shards)
+        *moments, (taken, _) = learner._adam
+        planned = plan.local_steps(learner._rows_of_batch)
+        learner._adam = *moments, np.array([taken, planned])
+    return learner
+
+
+def begun_again(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
+    """Keep anchors that have moved, and choose the rest anew."""
+    learner = copy(learner)
+    coding = learner.coding_ = copy(learner.coding_)
+    with one_thread():
+        X, _, weights = _stacked(parts)
+        where, _ = learner._spaces(X)
+        rng = np.random.RandomState(seed)
+        coding.bandwidth_ = coding._choose_bandwidth(where, weights, rng)
+    return begun(learner, recipe, plan, seed, *parts)
+
+
+def has_clusters(learner) -> bool:
+    """Whether the anchors are centres of k-means, which all rows can refine."""
+    chosen = getattr(getattr(learner, "coding_", None), "anchors", None)
+    return isinstance(chosen, str) and chosen == "kmeans"
+
+
+def gathered(learner, block: Block, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+    """Sum and weight of the rows that are nearest to each anchor."""
+    block = counted(block, recipe)
+    coding = copy(learner.coding_)
+    coding.n_neighbors_ = 1
+    with one_thread():
+        where, _ = learner._spaces(block.X)
+        nearest = coding._nearest(as_rows(where))[0].ravel()
+    shape = len(coding.anchors_), len(nearest)
+    places = nearest, np.arange(len(nearest))
+    members = sparse.csr_matrix((block.weights.astype(float), places), shape)
+    sums = members @ where
+    sums = sums.toarray() if sparse.issparse(sums) else sums
+    return sums, members.sum(axis=1).A1
+
+
+def added(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums and weights of several blocks, in their order."""
+    return tuple(sum(part[1:], part[0]) for part in zip(*parts, strict=True))
+
+
+def moved(learner, gathering: tuple[np.ndarray, np.ndarray]):
+    """A step of Lloyd's algorithm: anchors at the means of their rows."""
+    sums, weights = gathering
+    learner = copy(learner)
+    coding = learner.coding_ = copy(learner.coding_)
+    anchors = coding.anchors_.copy()
+    used = weights > 0
+    anchors[used] = sums[used] / weights[used, None]
+    coding.anchors_ = anchors
+    return learner
+
+
+def common(learner) -> Common:
+    """The model with which an epoch begins."""
+    return Common(learner, np.zeros(4))
+
+
+class _KnownCodes:
+    """Stands in for a coding whose codes of a block are known."""
+
+    def __init__(self, coding: Coding, codes: Codes):
+        self.anchors_, self._codes = coding.anchors_, codes
+
+    def _encode(self, rows, n_jobs=None) -> Codes:
+        return self._codes
+
+
+def coded(learner, block: Block, recipe: Recipe) -> Codes | None:
+    """Codes of a block, where anchors stay and every epoch would find the same."""
+    if isinstance(learner, JointClassifier) or not hasattr(learner, "coding_"):
+        return None
+    with one_thread():
+        where, _ = learner._spaces(counted(block, recipe).X)
+        return learner.coding_._encode(as_rows(where), learner.n_jobs)
+
+
+def learned(
+    place: str, start: Common, block: Block, codes, recipe: Recipe, seed: int
+) -> Turn:
+    """One pass over a block, from the common model."""
+    try:
+        with one_thread():
+            learner = copy(start.learner)
+            learner.objective_history_ = np.empty(0)
+            if codes is not None:
+                learner.coding_ = _KnownCodes(learner.coding_, codes)
+            block = counted(block, recipe)
+            learner._partial_fit(_taken(learner, block, recipe, seed))
+            if codes is not None:
+                learner.coding_ = start.learner.coding_
+    except Exception as error:
+        raise BlockError(f"{place}: {error}") from error
+    histories = "objective_history_", "active_history_", "perplexity_history_"
+    met = [getattr(learner, name)[-1] for name in histories if hasattr(learner, name)]
+    n_rows = len(block.y)
+    tally = np.zeros(4)
+    tally[: 1 + len(met)] = n_rows * np.array([1.0, *met])
+    return Turn(learner, block.weights.sum(dtype=float), tally)
+
+
+def averaged(start: Common, *turns: Turn) -> Common:
+    """The common model, moved by the mean of what each shard has learned."""
+    tally = start.tally + sum(turn.tally for turn in turns)
+    learner = copy(turns[0].learner)
+    if len(turns) > 1:
+        weights = np.array([turn.weight for turn in turns])
+        for name in _MOVING:
+            if hasattr(learner, name):
+                values = [getattr(turn.learner, name) for turn in turns]
+                origin = getattr(start.learner, name, values[0])
+                mean = _mean(origin, values, weights / weights.sum())
+                setattr(learner, name, mean)
+    return Common(learner, tally)
+
+
+def _mean(origin, values: list, shares: np.ndarray):
+    """A weighted mean; what no shard has moved stays as it is, to the bit."""
+    if isinstance(origin, tuple):
+        parts = zip(origin, zip(*values, strict=True), strict=True)
+        return tuple(_mean(o, v, shares) for o, v in parts)
+    if isinstance(origin, Coding):
+        coding = copy(origin)
+        for name in ("anchors_", "bandwidth_"):
+            parts = [getattr(value, name) for value in values]
+            setattr(coding, name, _mean(getattr(origin, name), parts, shares))
+        return coding
+    kind = np.asarray(origin).dtype
+    if kind.kind == "b":
+        return np.logical_or.reduce(values)
+    mean = np.array(origin, float)
+    base = mean.copy()
+    for share, value in zip(shares, values, strict=True):
+        mean += share * (value - base)
+    return mean.astype(kind) if isinstance(origin, np.ndarray) else float(mean)

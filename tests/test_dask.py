@@ -1,0 +1,560 @@
+"""Fits on a cluster: the scheme, its bits, its faults, and the collections it takes."""
+
+import os
+import pickle
+import signal
+import time
+from contextlib import contextmanager
+from threading import Thread
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import NotFittedError
+
+pytest.importorskip("distributed")
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+
+import locallin
+from locallin import dask as on_cluster
+from locallin.dask import BlockError, _fit, _scheme
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+SETTINGS = {
+    "LLSVMClassifier": {"n_anchors": 6, "max_iter": 3, "tol": None},
+    "SAPLClassifier": {"n_anchors": 6, "max_iter": 3},
+    "DULLSVMClassifier": {"n_anchors": 6, "max_iter": 3},
+    "ML3Classifier": {"n_models": 4, "max_iter": 3},
+}
+# Without these, dask's HTTP servers listen to everybody, on ports that may be taken.
+LOOPBACK = {
+    "dashboard_address": "127.0.0.1:0",
+    "worker_dashboard_address": "127.0.0.1:0",
+}
+LEARNED = ("coef_", "intercept_", "objective_history_", "n_iter_", "alpha_")
+
+
+def make(name, *, seed=0, n_shards=2, **more):
+    kind = getattr(on_cluster, name)
+    return kind(random_state=seed, n_shards=n_shards, **SETTINGS[name] | more)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes."""
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", **LOOPBACK
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    with Client(cluster) as found:
+        found.wait_for_workers(2, timeout=30)
+        yield found
+
+
+@pytest.fixture
+def threads():
+    """One process, four threads."""
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=4, **LOOPBACK
+    ) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Real images of ten classes, in blocks of 40 and one of 30: (X, y)."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(X))[:350]
+    return X[order] / 16, y[order]
+
+
+def cut(X, *others, size=40):
+    return [da.from_array(a, chunks=(size, -1)[: a.ndim]) for a in (X, *others)]
+
+
+def assert_same(one, other):
+    for name in LEARNED:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    if hasattr(one, "anchors_"):
+        assert np.array_equal(one.anchors_, other.anchors_)
+        assert np.array_equal(one.coding_.bandwidth_, other.coding_.bandwidth_)
+
+
+def in_one_process(name, X, y, n_shards, block=40):
+    """The scheme in a loop, for data that the sample covers."""
+    local = getattr(locallin, name)(random_state=0, **SETTINGS[name])
+    if name == "LLSVMClassifier":
+        local.set_params(solver="sgd")
+    starts = range(0, len(X), block)
+    blocks = [(X[s : s + block], y[s : s + block]) for s in starts]
+    classes = np.unique(y)
+    rng = np.random.RandomState(0)
+
+    def given(learner, part, seed):
+        taken = learner._take_block(*part, classes, None)
+        return taken._replace(rng=np.random.RandomState(seed))
+
+    seeds = rng.randint(2**31 - 1, size=len(blocks) + 2)
+    first = given(local, (X, y), seeds[-2])._replace(n_rows=len(X))
+    local._begin_stream(first, local.max_iter)
+    shards = np.array_split(np.arange(len(blocks)), n_shards)
+    n_rounds = len(shards[0])
+    if hasattr(local, "_adam"):
+        batch = local._rows_of_batch = max(1, local._rows_of_batch // n_shards)
+        steps = np.mean([max(1, round(len(b[1]) / batch)) for b in blocks])
+        local._adam[-1][1] = local.max_iter * n_rounds * steps
+    history = []
+    for _ in range(local.max_iter):
+        orders = [rng.permutation(shard) for shard in shards]
+        met = 0.0
+        for r in range(n_rounds):
+            chosen = [order[r] for order in orders if r < len(order)]
+            seeds = rng.randint(2**31 - 1, size=len(chosen))
+            turns, losses = [], []
+            for i, seed in zip(chosen, seeds, strict=True):
+                learner = pickle.loads(pickle.dumps(local))
+                learner._partial_fit(given(learner, blocks[i], seed))
+                turns.append((learner, len(blocks[i][1])))
+                losses.append(learner.objective_history_[-1] * len(blocks[i][1]))
+            met += sum(losses)
+            local = mixed(local, turns)
+        history.append(met / len(X))
+    local.n_iter_, local.objective_history_ = local.max_iter, np.array(history)
+    return local
+
+
+def mixed(start, turns):
+    learners, weights = zip(*turns, strict=True)
+    if len(turns) == 1:
+        return learners[0]
+    shares = np.array(weights) / np.sum(weights)
+
+    def mean(origin, *values):
+        if isinstance(origin, tuple):
+            return tuple(map(mean, origin, *values))
+        if np.asarray(origin).dtype == bool:
+            return np.any(values, axis=0)
+        origin = np.array(origin, float)
+        moves = zip(shares, values, strict=True)
+        return sum((share * (value - origin) for share, value in moves), origin)
+
+    result = pickle.loads(pickle.dumps(learners[0]))
+    for name in ("coef_", "intercept_", "_iterate", "_adam", "_met", "t_"):
+        if hasattr(result, name):
+            values = [getattr(turn, name) for turn in learners]
+            setattr(result, name, mean(getattr(start, name, values[0]), *values))
+    for name in ("anchors_", "bandwidth_"):
+        if hasattr(result, "coding_"):
+            values = [getattr(turn.coding_, name) for turn in learners]
+            setattr(result.coding_, name, mean(getattr(start.coding_, name), *values))
+    return result
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_one_shard_is_the_local_stream(threads, rows, name):
+    model = make(name, n_shards=1).fit(*cut(*rows))
+    assert_same(model, in_one_process(name, *rows, n_shards=1))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_one_block_is_the_local_stream(threads, rows, name):
+    model = make(name).fit(*cut(*rows, size=350))
+    assert_same(model, in_one_process(name, *rows, n_shards=1, block=350))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_shards_are_averaged(threads, rows, name):
+    model = make(name, n_shards=4).fit(*cut(*rows))
+    assert_same(model, in_one_process(name, *rows, n_shards=4))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_bits_do_not_depend_on_workers_or_threads(client, rows, name, monkeypatch):
+    monkeypatch.setattr(_fit, "SAMPLE_ROWS", 200)  # so that anchors are refined, too
+    two = make(name, n_shards=4).fit(*cut(*rows))
+    address = next(iter(client.nthreads()))
+    with dask.annotate(workers=[address], allow_other_workers=False):
+        one = make(name, n_shards=4).fit(*cut(*rows))
+    assert_same(one, two)
+    kind = {"processes": False, "n_workers": 1, "threads_per_worker": 4}
+    with Client(**kind, **LOOPBACK) as other, other.as_current():
+        assert_same(make(name, n_shards=4).fit(*cut(*rows)), two)
+    assert two.score(*rows) > 0.8
+
+
+def test_lloyd_moves_anchors_to_the_means_of_their_rows(threads, rows, monkeypatch):
+    monkeypatch.setattr(_fit, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(_fit, "_SUMMANDS", 3)
+    X, y = rows
+    coarse, fine = (
+        make("LLSVMClassifier", max_iter=1).fit(*cut(X, y))
+        for _ in range(2)
+        if monkeypatch.setattr(_fit, "LLOYD_ROUNDS", 20 * _) is None
+    )
+
+    def distortion(anchors):
+        return ((X[:, None] - anchors) ** 2).sum(axis=2).min(axis=1).mean()
+
+    assert distortion(fine.anchors_) < distortion(coarse.anchors_)
+    nearest = ((X[:, None] - fine.anchors_) ** 2).sum(axis=2).argmin(axis=1)
+    means = [X[nearest == j].mean(axis=0) for j in range(len(fine.anchors_))]
+    np.testing.assert_allclose(fine.anchors_, means, atol=1e-12)
+
+
+def test_anchors_that_are_given_stay(threads, rows, monkeypatch):
+    monkeypatch.setattr(_fit, "SAMPLE_ROWS", 200)
+    X, y = rows
+    model = make("LLSVMClassifier", n_anchors=None, anchors=X[:9]).fit(*cut(X, y))
+    assert np.array_equal(model.anchors_, X[:9])
+
+
+@pytest.mark.parametrize(
+    ("name", "more"),
+    [
+        ("LLSVMClassifier", {"n_anchors": 20}),
+        ("SAPLClassifier", {"n_anchors": 20}),
+        ("SAPLClassifier", {"n_anchors": 20, "solver": "sgd"}),
+        ("DULLSVMClassifier", {"n_anchors": 20}),
+        ("DULLSVMClassifier", {"n_anchors": 20, "solver": "sgd"}),
+        ("ML3Classifier", {"n_models": 10}),
+    ],
+)
+def test_as_good_as_the_local_fit(threads, digits, name, more):
+    X, y, X_test, y_test = digits
+    model = make(name, max_iter=10, **more).fit(*cut(X, y, size=150))
+    local = model.to_local().fit(X, y)
+    assert model.score(X_test, y_test) > local.score(X_test, y_test) - 0.02
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_kinds_of_collections(threads, rows, name):
+    X, y = rows
+    words = np.array([f"digit {v}" for v in y])
+    dense = make(name).fit(*cut(X, words))
+    assert dense.classes_.tolist() == sorted(set(words))
+    S = da.map_blocks(sparse.csr_matrix, cut(X)[0], dtype=float)
+    S._meta = sparse.csr_matrix((0, X.shape[1]))
+    from_sparse = make(name).fit(S, cut(words)[0])
+    # Sums in another order: Adam makes something of the last bits.
+    assert np.mean(from_sparse.predict(X) == dense.predict(X)) > 0.97
+    names = [f"pixel {j}" for j in range(X.shape[1])]
+    whole = pd.DataFrame(X, columns=names).assign(label=words)
+    frame = dd.from_map(lambda s: whole[s : s + 40], range(0, 350, 40), meta=whole[:0])
+    from_frame = make(name).fit(frame[names], frame["label"])
+    assert_same(from_frame, dense)
+    assert from_frame.feature_names_in_.tolist() == names
+    assert not hasattr(dense, "feature_names_in_")
+    unknown = (part[part[:, 0] >= 0] for part in cut(X, np.column_stack([y, y])))
+    values, labels = unknown
+    assert_same(make(name).fit(values, labels[:, 0]), make(name).fit(*cut(X, y)))
+    predicted = from_frame.predict(frame[names])
+    assert isinstance(predicted, dd.Series)
+    found = predicted.compute()
+    assert found.index.equals(whole.index)
+    assert (found == from_frame.predict(whole[names])).all()
+    scores = from_frame.decision_function(frame[names]).compute()
+    assert list(scores.columns) == list(from_frame.classes_)
+    assert from_frame.score(frame[names], frame["label"]) == pytest.approx(
+        dense.score(X, words)
+    )
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_float32(threads, rows, name):
+    X, y = rows
+    model = make(name, n_shards=3).fit(*cut(X.astype(np.float32), y))
+    assert model.coef_.dtype == np.float32
+
+
+@pytest.mark.parametrize("n_classes", [2, 10])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_lazy_predictions_are_the_local_ones(threads, rows, name, n_classes):
+    X, y = rows[0], rows[1] % n_classes
+    more = {} if name == "ML3Classifier" else {"loss": "logistic"}
+    rows_there = cut(X, y)
+    model = make(name, **more).fit(*rows_there)
+    local = pickle.loads(pickle.dumps(model.to_local()))
+    assert type(local) is getattr(locallin, name)
+    methods = ["predict", "decision_function"]
+    methods += ["predict_proba", "predict_log_proba"] if more else []
+    for method in methods:
+        lazy = getattr(model, method)(rows_there[0])
+        assert isinstance(lazy, da.Array)
+        wanted = getattr(local, method)(X)
+        assert lazy.shape == wanted.shape
+        assert lazy.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            lazy.compute(), wanted, rtol=1e-12
+        ) if lazy.dtype.kind == "f" else np.testing.assert_array_equal(lazy, wanted)
+        assert np.array_equal(getattr(model, method)(X), wanted)
+    assert hasattr(model, "predict_proba") == bool(more)
+    assert model.score(*rows_there) == pytest.approx(local.score(X, y))
+    weights = np.arange(len(y), dtype=float)
+    lazy = model.score(*rows_there, sample_weight=da.from_array(weights, chunks=40))
+    assert lazy == pytest.approx(local.score(X, y, weights))
+
+
+def test_weights(threads, rows):
+    X, y = rows
+    weights = np.random.RandomState(0).randint(3, size=len(y)).astype(float)
+    weights[:40] = 0.0  # a whole block
+    parts = cut(X, y, weights)
+    model = make("LLSVMClassifier").fit(*parts)
+    assert_same(make("LLSVMClassifier").fit(*parts[:2], 2 * parts[2]), model)
+    spoiled = np.where(weights[:, None] > 0, X, 7.0)
+    assert_same(make("LLSVMClassifier").fit(*cut(spoiled, y, weights)), model)
+    counts = np.bincount(y)
+    by_hand = {c: len(y) / (10 * n) for c, n in enumerate(counts)}
+    balanced, given = (
+        make("LLSVMClassifier", class_weight=w).fit(*parts)
+        for w in ("balanced", by_hand)
+    )
+    assert_same(balanced, given)
+    assert not np.array_equal(balanced.coef_, model.coef_)
+    without = {**dict.fromkeys(range(10), 1.0), 3: 0.0}
+    model = make("LLSVMClassifier", class_weight=without).fit(*parts)
+    assert 3 not in model.predict(X)
+
+
+def test_blocks_without_rows_or_without_some_classes(threads, rows):
+    X, y = (part[np.argsort(rows[1], kind="stable")] for part in rows)
+    there = da.from_array(X, chunks=((0, 70, 0, 140, 140, 0), -1))
+    labels = da.from_array(y, chunks=((0, 70, 0, 140, 140, 0),))
+    model = make("DULLSVMClassifier").fit(there, labels)
+    assert model.predict(there).compute().shape == y.shape
+    assert_same(model, make("DULLSVMClassifier").fit(*cut_at(X, y, (70, 140, 140))))
+
+
+def cut_at(X, y, sizes):
+    return da.from_array(X, chunks=(sizes, -1)), da.from_array(y, chunks=(sizes,))
+
+
+def test_settings_are_those_of_scikit_learn(rows):
+    model = make("SAPLClassifier", n_shards=3, timeout=5.0)
+    assert clone(model).get_params() == model.get_params()
+    assert model.get_params()["n_shards"] == 3
+    assert isinstance(model, locallin.SAPLClassifier)
+    assert repr(on_cluster.ML3Classifier(7, n_shards=3)) == (
+        "ML3Classifier(n_models=7, n_shards=3)"
+    )
+    assert on_cluster.LLSVMClassifier().solver == "sgd"
+    assert set(model.get_params()) == {
+        *locallin.SAPLClassifier().get_params(),
+        "n_shards",
+        "timeout",
+    }
+    with pytest.raises(TypeError, match="n_shard"):
+        on_cluster.LLSVMClassifier(n_shard=2)
+    with pytest.raises(NotFittedError):
+        model.predict(cut(rows[0])[0])
+    assert not hasattr(model, "partial_fit")
+
+
+def test_a_fit_goes_on_from_the_last(threads, rows):
+    parts = cut(*rows)
+    model = make("SAPLClassifier", warm_start=True, max_iter=10).fit(*parts)
+    first = model.objective_history_
+    anchors = model.anchors_
+    assert model.fit(*parts).objective_history_[0] < first[0]
+    assert anchors.shape == model.anchors_.shape
+    cold = make("SAPLClassifier", max_iter=10).fit(*parts)
+    assert np.array_equal(cold.objective_history_, first)
+    assert_same(pickle.loads(pickle.dumps(cold)), cold)
+
+
+def test_sgd_stops_when_the_objective_stalls(threads, rows, capsys):
+    model = make("LLSVMClassifier", max_iter=200, tol=0.05, verbose=1).fit(*cut(*rows))
+    assert model.n_iter_ < 200
+    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_
+
+
+WRONG = {
+    "features": (lambda X, y: (X.rechunk((40, 8)), y), "X.rechunk"),
+    "rows": (lambda X, y: (X, y[:300]), "350 rows, but y has 300"),
+    "no dask": (lambda X, y: (X.compute(), y), "from_array"),
+    "labels": (lambda X, y: (X, y.compute()), "y must be a dask array"),
+    "dtype": (lambda X, y: (X.astype("U8"), y), "dtype=<U8"),
+    "objects": (lambda X, y: (X.astype(object), y), "dtype=object"),
+    "one class": (lambda X, y: (X, 0 * y), "at least two"),
+    "numbers": (lambda X, y: (X, y + 0.5), "Block 0 .*continuous"),
+    "unknown": (
+        lambda X, y: (X[X[:, 0] >= 0], y.rechunk(50)),
+        "9 blocks, but y has 7",
+    ),
+    "one block": (
+        lambda X, y: (X[X[:, 0] >= 0], y.rechunk(((40, 39, 41, *5 * [40], 30),))),
+        r"Block 1: X has 40 rows, but y has 39",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_data_that_cannot_be_learned_from(threads, rows, name):
+    spoil, message = WRONG[name]
+    model = make("LLSVMClassifier")
+    with pytest.raises((TypeError, ValueError), match=message):
+        model.fit(*spoil(*cut(*rows)))
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"solver": "dual"}, "solver='sgd'"),
+        ({"early_stopping": True}, "early_stopping"),
+        ({"n_shards": 0}, "n_shards"),
+        ({"timeout": 0}, "timeout"),
+    ],
+)
+def test_settings_that_a_cluster_does_not_have(threads, rows, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make("LLSVMClassifier", **settings).fit(*cut(*rows))
+
+
+def test_without_a_client(rows):
+    with pytest.raises(RuntimeError, match=r"distributed\.Client"):
+        make("LLSVMClassifier").fit(*cut(*rows))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_value_that_is_no_number_is_in_a_block_with_a_name(threads, rows, value):
+    X = rows[0].copy()
+    X[130, 3] = value
+    with pytest.raises(BlockError, match=r"Block 3 \(rows 120 to 159\).*NaN|infinity"):
+        make("LLSVMClassifier").fit(*cut(X, rows[1]))
+
+
+def test_rows_that_are_not_seen_are_an_error(threads, rows, monkeypatch):
+    honest = _scheme.averaged
+
+    def forgetful(start, *turns):
+        return honest(start, *turns[1:])
+
+    monkeypatch.setattr(_scheme, "averaged", forgetful)
+    with pytest.raises(RuntimeError, match="rows, but there are 350"):
+        make("LLSVMClassifier", n_shards=3).fit(*cut(*rows))
+
+
+class Leaving(TransformerMixin, BaseEstimator):
+    """Changes nothing, slowly, and leaves a file with the worker's process."""
+
+    def __init__(self, folder, seconds=0.05):
+        self.folder = folder
+        self.seconds = seconds
+
+    def fit(self, X, y=None):
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X):
+        path = os.path.join(self.folder, f"{time.time_ns()}-{os.getpid()}")
+        with open(path, "w"):
+            time.sleep(self.seconds)
+        return X
+
+
+@contextmanager
+def in_the_middle(folder, action, after):
+    """Do something with the process that has left the last of several files."""
+    done = []
+
+    def work():
+        ends = time.monotonic() + 30
+        while len(os.listdir(folder)) < after and time.monotonic() < ends:
+            time.sleep(0.002)
+        last = sorted(os.listdir(folder))[-1]
+        action(int(last.split("-")[1]))
+        done.append(True)
+
+    thread = Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    assert done
+
+
+def kill(process):
+    os.kill(process, signal.SIGKILL)
+
+
+def slow(tmp_path, **more):
+    return make("LLSVMClassifier", feature_map=Leaving(str(tmp_path)), **more)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(rows):
+    with Client(processes=False, n_workers=1, **LOOPBACK):
+        return make("LLSVMClassifier", max_iter=4).fit(*cut(*rows))
+
+
+def test_a_worker_that_dies_in_a_round_changes_nothing(
+    client, rows, undisturbed, tmp_path
+):
+    with in_the_middle(tmp_path, kill, after=14):
+        model = slow(tmp_path, max_iter=4).fit(*cut(*rows))
+    assert_same(model, undisturbed)
+
+
+def test_a_worker_that_comes_late_changes_nothing(
+    client, cluster, rows, undisturbed, tmp_path
+):
+    with in_the_middle(tmp_path, lambda _: cluster.scale(3), after=12):
+        model = slow(tmp_path, max_iter=4).fit(*cut(*rows))
+    client.wait_for_workers(3, timeout=30)
+    cluster.scale(2)
+    assert_same(model, undisturbed)
+
+
+def test_a_block_that_raises_has_a_name(client, rows):
+    def load(part, block_info=None):
+        if block_info[0]["chunk-location"][0] == 2:
+            raise OSError("the disk is gone")
+        return part
+
+    X, y = cut(*rows)
+    with pytest.raises(BlockError, match=r"Block 2 \(rows 80 to 119\): the disk"):
+        make("LLSVMClassifier").fit(X.map_blocks(load, dtype=float), y)
+
+
+def test_data_that_is_lost_for_good_is_an_error(client, rows, tmp_path):
+    X, y = rows
+    workers = sorted(client.nthreads())
+    parts = [
+        da.from_delayed(
+            dask.delayed(client.scatter(X[s : s + 50], workers=[workers[i % 2]])),
+            (50, X.shape[1]),
+            float,
+        )
+        for i, s in enumerate(range(0, 350, 50))
+    ]
+    labels = da.from_array(y, chunks=50)
+    with (
+        in_the_middle(tmp_path, kill, after=10),
+        pytest.raises(BlockError, match=r"Block \d \(rows \d+ to \d+\) was lost"),
+    ):
+        slow(tmp_path, max_iter=20).fit(da.concatenate(parts), labels)
+
+
+def test_no_worker_at_all_is_an_error_in_time(client, cluster, rows, tmp_path):
+    with (
+        in_the_middle(tmp_path, lambda _: cluster.scale(0), after=5),
+        pytest.raises(TimeoutError, match="no worker for 1 seconds"),
+    ):
+        slow(tmp_path, max_iter=50, timeout=1.0).fit(*cut(*rows))
+    cluster.scale(2)
+    client.wait_for_workers(2, timeout=30)
