@@ -11,6 +11,7 @@ import numpy as np
 
 from locallin._diversity import diversity_gradient
 from locallin._matrix import as_rows
+from locallin._parallel import single_threaded_blas
 from locallin._solvers import Stall
 from locallin.coding import Coding
 from locallin.kernels.joint import (
@@ -223,48 +224,55 @@ def solve_adam(
     n_batches = max(1, round(len(order) / batch_size))
     if state is None:
         state = AdamState.fresh(problem, max_iter * n_batches)
-    coding, importance = problem.coding, state.importance
-    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
-    extra = np.zeros((0, 0, 0), parameters.coef.dtype)
-    solution = JointSolution(parameters, coding.bandwidth_, state=state)
-    since = 0  # batches since the diversity term was evaluated
+    solution = JointSolution(parameters, problem.coding.bandwidth_, state=state)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
                 rng.shuffle(order)
-            totals = np.zeros(3)
-            for chosen in np.array_split(order, n_batches):
-                batch = differentiate(problem, parameters, chosen)
-                totals += batch.sums
-                if problem.diversity > 0.0:
-                    importance += np.bincount(
-                        batch.codes.indices, batch.codes.values, len(importance)
-                    )
-                    if since % _DIVERSITY_EVERY == 0:
-                        extra = (0.5 * problem.diversity) * diversity_gradient(
-                            parameters.coef, importance / importance.sum()
-                        )
-                    since += 1
-                now, bandwidth_rate = state.advance(rates)
-                adam_step(
-                    *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,
-                    parameters, state.first, state.second, problem.alpha,
-                    problem.intercept_step, extra, now,
-                )  # fmt: skip
-                if bandwidth_rate > 0.0:
-                    moments = state.log_first, state.log_second
-                    adam(logs, batch.widths, *moments, bandwidth_rate, now)
-                    coding.bandwidth_ = _as_bandwidth(logs)
-            n = len(order)
-            objective = totals[0] / n + problem.penalty(parameters)
-            solution.note(objective, totals[1] / n, totals[2] / n)
-            solution.bandwidth = coding.bandwidth_
+            batches = np.array_split(order, n_batches)
+            # A batch is too small for threads of the BLAS: they wait for each other.
+            with single_threaded_blas():
+                sums = _adam_epoch(problem, parameters, batches, rates, state)
+            sums /= len(order)
+            objective = sums[0] + problem.penalty(parameters)
+            solution.note(objective, *sums[1:])
+            solution.bandwidth = problem.coding.bandwidth_
             if monitor(epoch, objective, *solution.learned):
                 break
     except KeyboardInterrupt:
         solution.interrupted = True
-        solution.bandwidth = coding.bandwidth_  # of the step that was reached
+        solution.bandwidth = problem.coding.bandwidth_  # of the step that was reached
     return solution
+
+
+def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.ndarray:
+    """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
+    coding, importance = problem.coding, state.importance
+    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
+    extra = np.zeros((0, 0, 0), parameters.coef.dtype)
+    totals = np.zeros(3)
+    for number, chosen in enumerate(batches):
+        batch = differentiate(problem, parameters, chosen)
+        totals += batch.sums
+        if problem.diversity > 0.0:
+            importance += np.bincount(
+                batch.codes.indices, batch.codes.values, len(importance)
+            )
+            if number % _DIVERSITY_EVERY == 0:
+                extra = (0.5 * problem.diversity) * diversity_gradient(
+                    parameters.coef, importance / importance.sum()
+                )
+        now, bandwidth_rate = state.advance(rates)
+        adam_step(
+            *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,
+            parameters, state.first, state.second, problem.alpha,
+            problem.intercept_step, extra, now,
+        )  # fmt: skip
+        if bandwidth_rate > 0.0:
+            moments = state.log_first, state.log_second
+            adam(logs, batch.widths, *moments, bandwidth_rate, now)
+            coding.bandwidth_ = _as_bandwidth(logs)
+    return totals
 
 
 def _rate_shape(progress: float) -> float:
