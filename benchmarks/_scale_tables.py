@@ -79,6 +79,14 @@ def cluster_errors() -> str:
     return markdown(["", "", "local, error %", "cluster", "difference"], rows)
 
 
+TRAFFIC = {
+    "model_bytes_per_round": "models sent in a round",
+    "data_bytes_per_round": "data sent in a round",
+    "learner_bytes": "a learner",
+    "data_bytes": "all data",
+}
+
+
 def cluster_costs() -> str:
     sizes = part("cluster", "bytes")
     rows = []
@@ -90,11 +98,10 @@ def cluster_costs() -> str:
             row += [f"{ratio:.2f}x" for ratio in shards]
             sent = sizes.get(data, {}).get(method)
             if sent:
-                keys = "sent_bytes_per_round", "learner_bytes", "data_bytes"
-                row += [f"{sent[key] / 1e6:.2f}" for key in keys]
+                row += [f"{sent[key] / 1e6:.1f}" for key in TRAFFIC]
             rows.append(row)
     head = ["", "", "local epoch", "one worker, one shard", "one worker, all shards"]
-    head += ["sent in a round, MB", "learner, MB", "data, MB"]
+    head += [f"{what}, MB" for what in TRAFFIC.values()]
     return markdown(head, rows)
 
 

@@ -49,10 +49,12 @@ def front(points) -> list[tuple[float, float]]:
     return best
 
 
-def pareto() -> plt.Figure:
+def pareto(*sets: str) -> plt.Figure:
     """Error against time of prediction for every estimator, a panel for each set."""
-    results = read("peers")
-    columns = min(3, len(results))
+    results = {s: r for s, r in read("peers").items() if not sets or s in sets}
+    if not results:
+        raise Missing("peers")
+    columns = min(2, len(results))
     rows = -(-len(results) // columns)
     figure, axes = plt.subplots(
         rows, columns, figsize=(6.5 * columns, 5.4 * rows), squeeze=False
@@ -208,7 +210,8 @@ def panels(count: int):
 
 
 PICTURES = {
-    "pareto": pareto,
+    "pareto": lambda: pareto("mnist"),
+    "pareto-all": pareto,
     "anchors": anchors,
     "epochs": epochs,
     "active": active,
