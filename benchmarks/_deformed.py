@@ -1,6 +1,6 @@
 """An endless stream of deformed digits, after MNIST8m (Loosli, Canu & Bottou 2007).
 
-Each image is moved by up to two pixels, turned, scaled and sheared a little, and bent
+Each image is moved by up to half a pixel, turned, scaled and sheared a little, and bent
 by a smooth random field (Simard, Steinkraus & Platt 2003); rows have norm one. Row i is
 made from the image ``i mod n`` of an order that is shuffled anew for every pass over
 the images, and from random numbers that depend on the seed and on the block it is in:
@@ -14,8 +14,10 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.preprocessing import normalize
 
-SHIFT, TURN, SCALE, SHEAR = 2.0, np.deg2rad(12.0), 0.12, 0.12
-BEND, SMOOTHNESS = 5.0, 4.0
+# Chosen on 10,000 held-out training images, among these and ones half and twice as
+# strong: pixels, angle, shares of the size, pixels.
+SHIFT, TURN, SCALE, SHEAR = 0.5, np.deg2rad(4.0), 0.04, 0.04
+BEND, SMOOTHNESS = 0.5, 4.0
 FIELDS = 512
 BLOCK = 4096
 
@@ -25,7 +27,7 @@ def smooth_fields(side: int, rng: np.random.RandomState) -> np.ndarray:
     raw = rng.uniform(-1.0, 1.0, (FIELDS, 2, side, side))
     smooth = gaussian_filter(raw, (0, 0, SMOOTHNESS, SMOOTHNESS), mode="constant")
     smooth /= smooth.std()
-    return (smooth * (BEND / 4.0)).astype(np.float32)
+    return (smooth * BEND).astype(np.float32)
 
 
 @numba.njit(nogil=True, cache=True)

@@ -1,6 +1,5 @@
 """Streams: fit_stream, its survey, its checkpoints; partial_fit with Adam."""
 
-import os
 import pickle
 import signal
 import subprocess
@@ -347,7 +346,7 @@ def test_ctrl_c_leaves_a_usable_model_and_a_checkpoint_to_go_on_from(tmp_path):
         for block in blocks_of(300):
             count += 1
             if count == 10:
-                os.kill(os.getpid(), signal.SIGINT)
+                raise KeyboardInterrupt
             yield block
 
     with pytest.raises(KeyboardInterrupt):
