@@ -23,13 +23,13 @@ from benchmarks._methods import ours
 
 ROWS = (10_000, 30_000, 100_000, 300_000, 500_000)
 SIZES = {
-    "rows": ROWS[:4],
-    "features": (16, 64, 256, 1024),
-    "anchors": (25, 50, 100, 200, 400),
-    "classes": (2, 4, 8, 16, 32),
+    "rows": (3_000, 10_000, 30_000, 100_000),
+    "features": (16, 64, 256),
+    "anchors": (25, 50, 100, 200),
+    "classes": (2, 4, 8, 16),
 }
 METHODS = ("LLSVMClassifier", "DULLSVMClassifier")
-BASE = {"rows": 20_000, "features": 32, "anchors": 100, "classes": 2}
+BASE = {"rows": 10_000, "features": 32, "anchors": 100, "classes": 2}
 PAPERS_OWN = {
     "n_anchors": 100,
     "n_neighbors": 8,
