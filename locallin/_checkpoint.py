@@ -16,7 +16,7 @@ class CheckpointError(ValueError):
 
 
 class Checkpoints:
-    """The checkpoint of one run in a folder, or none where the folder is None.
+    """The checkpoint of one run in a folder.
 
     ``identity`` describes the run: a checkpoint of another one is refused. The file
     is replaced as a whole, so that a run killed at any moment leaves the last
@@ -25,15 +25,13 @@ class Checkpoints:
     """
 
     def __init__(self, folder, identity: dict):
-        self._path = None
         self._identity = {"locallin": __version__, **identity}
-        if folder is not None:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            self._path = Path(folder, _NAME)
+        self._path = Path(folder, _NAME)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
 
     def load(self) -> dict | None:
         """What was saved last, or None where nothing was."""
-        if self._path is None or not self._path.exists():
+        if not self._path.exists():
             return None
         head, digest, payload = self._parts()
         if head != _MAGIC:
@@ -68,8 +66,6 @@ class Checkpoints:
 
     def save(self, content: dict) -> None:
         """Replace what was saved before, in one step."""
-        if self._path is None:
-            return
         saved = {"identity": self._identity, "content": content}
         payload = pickle.dumps(saved, protocol=pickle.HIGHEST_PROTOCOL)
         digest = hashlib.sha256(payload).hexdigest().encode()

@@ -212,7 +212,7 @@ class Run:
             return
         estimator, settings = self._estimator, self._settings
         if not (estimator.warm_start and hasattr(estimator, "coef_")):
-            _forget(estimator)
+            forget(estimator)
         classes, self._n_rows, sample = survey(self._passes, settings, self._rng)
         X, y, *weights = sample
         given = estimator._take_block(X, y, classes, *weights or [None])
@@ -281,7 +281,7 @@ def _identity(estimator, settings: Settings, first: tuple) -> dict[str, str]:
     return {"estimator": type(estimator).__name__, **hashes}
 
 
-def _forget(estimator) -> None:
+def forget(estimator) -> None:
     """Drop what an earlier fit has left, but for callbacks."""
     kept = {*vars(clone(estimator)), "_skl_callbacks"}
     for name in set(vars(estimator)) - kept:

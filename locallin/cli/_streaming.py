@@ -13,6 +13,7 @@ from locallin.cli._parser import UsageError
 from locallin.cli._training import (
     Trained,
     about_data,
+    check_classes,
     ending,
     is_dense,
     make_pipeline,
@@ -84,11 +85,7 @@ def train_in_blocks(args, settings: dict[str, Any]) -> Trained:
         advice = ": add --solver sgd" if args.method == "ll" else ""
         raise UsageError(f"--method {args.method} does not learn in blocks{advice}")
     classes = rows.survey(pipeline[0] if len(pipeline) > 1 else None)
-    if len(classes) < 2:
-        raise DataError(
-            f"{args.data} has one class only, {classes[0]!s}: is the right column the "
-            "label?"
-        )
+    check_classes(args, classes)
     classifier.set_params(**with_classes(settings, classes))
     verbose = classifier.verbose
     classifier.set_params(verbose=max(verbose, int(sys.stderr.isatty())))

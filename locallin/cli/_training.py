@@ -60,10 +60,7 @@ def training_data(args) -> tuple[Data, dict[str, Any]]:
     X, y, names = data
     if y is None:
         raise DataError(f"{args.data} has no labels to learn from.")
-    if len(np.unique(y)) < 2:
-        raise DataError(
-            f"{args.data} has one class only, {y[0]!s}: is the right column the label?"
-        )
+    check_classes(args, np.unique(y))
     if args.n_features is not None:
         X = _widened(args, X)
     dense = is_dense(args, X)
@@ -90,6 +87,15 @@ def about_data(args, names, label, dense: bool, n_rows: int) -> dict[str, Any]:
         "dense": dense,
         "rows": n_rows,
     }
+
+
+def check_classes(args, classes) -> None:
+    """Refuse a file with one class."""
+    if len(classes) < 2:
+        raise DataError(
+            f"{args.data} has one class only, {classes[0]!s}: is the right column the "
+            "label?"
+        )
 
 
 def _widened(args, X):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin._sklearn import Interval, unchanged_on_error, validate_parameters
 from locallin._solvers import Stall
+from locallin._stream import forget
 from locallin.dask._blocks import check_rows, is_frame
 from locallin.dask._fit import ClusterFit
 from locallin.dask._predict import accuracy, is_lazy, lazily
@@ -106,7 +107,7 @@ class ClusterClassifier:
         learner = self.to_local() if keep else self._unfitted()
         learner.class_weight = None  # blocks come with the product of both weights
         if not keep:
-            self._forget()
+            forget(self)
         names = X._meta if is_frame(X) else X
         validate_data(self, names, reset=not keep, skip_check_array=True)
         return ClusterFit(self, learner, (X, y, sample_weight))
@@ -160,11 +161,6 @@ class ClusterClassifier:
         self.n_iter_, self.objective_history_ = len(history), objective
         if hasattr(self, "active_history_"):
             self.active_history_, self.perplexity_history_ = active, perplexity
-
-    def _forget(self) -> None:
-        """Drop what an earlier fit has left."""
-        for name in set(vars(self)) - set(self.get_params(deep=False)):
-            delattr(self, name)
 
     def _check_choices(self) -> None:
         if getattr(self, "solver", None) == "dual":

@@ -18,6 +18,7 @@ from locallin._matrix import as_rows
 from locallin._parallel import single_threaded_blas
 from locallin.coding import Coding
 from locallin.dask._blocks import Block, BlockError
+from locallin.data._blocks import joined
 from locallin.kernels.rows import Codes
 
 # What learning changes in an estimator.
@@ -115,12 +116,6 @@ def drawn(block: Block, recipe: Recipe, size: int, seed: int) -> Block:
     return Block(*(part[chosen] for part in block))
 
 
-def _stacked(blocks) -> Block:
-    X, y, weights = zip(*blocks, strict=True)
-    rows = sparse.vstack(X, "csr") if sparse.issparse(X[0]) else np.concatenate(X)
-    return Block(rows, np.concatenate(y), np.concatenate(weights))
-
-
 def _taken(learner, block: Block, recipe: Recipe, seed: int) -> Given:
     given = learner._take_block(block.X, block.y, recipe.classes, block.weights)
     return given._replace(rng=np.random.RandomState(seed))
@@ -130,7 +125,7 @@ def begun(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
     """Choose from a sample what ``fit`` chooses from all rows."""
     learner = copy(learner)
     with one_thread():
-        given = _taken(learner, _stacked(parts), recipe, seed)
+        given = _taken(learner, Block(*joined(parts)), recipe, seed)
         given = given._replace(n_rows=int(plan.rows.sum()))
         learner._begin_stream(given, plan.epochs)
     if hasattr(learner, "_adam"):
@@ -147,7 +142,7 @@ def begun_again(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
     learner = copy(learner)
     coding = learner.coding_ = copy(learner.coding_)
     with one_thread():
-        X, _, weights = _stacked(parts)
+        X, _, weights = joined(parts)
         where, _ = learner._spaces(X)
         rng = np.random.RandomState(seed)
         coding.bandwidth_ = coding._choose_bandwidth(where, weights, rng)
