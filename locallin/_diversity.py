@@ -22,7 +22,7 @@ def diversity(coef: np.ndarray, importance: np.ndarray) -> float:
     float
         Relative entropy of Q to the normalised Gram matrix, up to a constant.
     """
-    values, vectors, _ = _spectrum(coef)
+    values, vectors = _spectrum(coef)
     logs = np.log(values / values.sum())
     return float(-(importance @ (vectors**2 @ logs)))
 
@@ -34,7 +34,7 @@ def diversity_gradient(coef: np.ndarray, importance: np.ndarray) -> np.ndarray:
     derivative of the matrix logarithm in its eigenbasis is the table of divided
     differences of log.
     """
-    values, vectors, flat = _spectrum(coef)
+    values, vectors = _spectrum(coef)
     if values is None:
         return np.zeros_like(coef)
     difference = values[:, None] - values
@@ -50,16 +50,17 @@ def diversity_gradient(coef: np.ndarray, importance: np.ndarray) -> np.ndarray:
     # The ridge moves with the trace, and so does the normalisation.
     trace = values.sum() / (1.0 + _RIDGE)
     by_gram[np.diag_indices(m)] += _RIDGE / m * np.trace(by_gram) + 1.0 / trace
-    return (2.0 * by_gram @ flat).reshape(coef.shape).astype(coef.dtype)
+    by_gram = (2.0 * by_gram).astype(coef.dtype)
+    return (by_gram @ coef.reshape(m, -1)).reshape(coef.shape)
 
 
 def _spectrum(coef):
-    """Eigenvalues and eigenvectors of the ridged Gram matrix, and flat weights."""
+    """Eigenvalues and eigenvectors of the ridged Gram matrix."""
     flat = coef.reshape(len(coef), -1).astype(float)
     gram = flat @ flat.T
     trace = np.trace(gram)
     if not trace > 0.0:
-        return None, None, flat
+        return None, None
     gram[np.diag_indices(len(gram))] += _RIDGE * trace / len(gram)
     values, vectors = np.linalg.eigh(gram)
-    return np.maximum(values, 1e-12 * values[-1]), vectors, flat
+    return np.maximum(values, 1e-12 * values[-1]), vectors

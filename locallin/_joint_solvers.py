@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from locallin._diversity import diversity_gradient
 from locallin._matrix import as_rows
@@ -26,6 +27,7 @@ from locallin.kernels.joint import (
 from locallin.kernels.joint_sgd import joint_sgd_steps, settle_all
 from locallin.kernels.linear import Schedule, Target
 from locallin.kernels.predict import entries_by_anchor
+from locallin.kernels.rows import Rows
 
 # Called after every epoch with (epoch, objective, coef, intercept, anchors,
 # bandwidth); returns True to stop. The arrays are the solver's own.
@@ -88,7 +90,7 @@ class JointProblem:
 class Batch:
     """Some rows with their codes, and the derivatives of their mean loss."""
 
-    rows: tuple
+    rows: tuple[Rows, Rows]
     codes: object
     entries: tuple
     slopes: np.ndarray
@@ -127,11 +129,37 @@ class JointSolution:
         self.perplexity_history.append(perplexity)
 
 
-def differentiate(problem: JointProblem, parameters: Parameters, chosen) -> Batch:
+class Picker:
+    """Copies chosen rows of a problem, into the same memory each time.
+
+    Fresh memory for every batch costs as much as the copy where the allocator gives
+    it back at once, as it does on dask's workers.
+    """
+
+    def __init__(self, problem: JointProblem, most: int):
+        same = problem.features is problem.X
+        self._matrices = (problem.X,) if same else (problem.X, problem.features)
+        self._room = [
+            None if sparse.issparse(M) else np.empty((most, M.shape[1]), M.dtype)
+            for M in self._matrices
+        ]
+
+    def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
+        """What anchors see and what local models see of at most ``most`` rows."""
+        picked = [
+            M[chosen] if room is None
+            # Rows are there; a mode that checks would copy twice.
+            else np.take(M, chosen, axis=0, out=room[: len(chosen)], mode="clip")
+            for M, room in zip(self._matrices, self._room, strict=True)
+        ]  # fmt: skip
+        return as_rows(picked[0]), as_rows(picked[-1])
+
+
+def differentiate(
+    problem: JointProblem, parameters: Parameters, chosen, rows: tuple[Rows, Rows]
+) -> Batch:
     """Codes and derivatives of the chosen rows at the current parameters."""
-    where = as_rows(problem.X[chosen])
-    same = problem.features is problem.X
-    what = where if same else as_rows(problem.features[chosen])
+    where, what = rows
     codes, distances = problem.coding._encode_with_distances(where)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
@@ -151,7 +179,7 @@ def differentiate(problem: JointProblem, parameters: Parameters, chosen) -> Batc
         codes, distances, scores, target, problem.loss, problem.coding._kind,
         bandwidth, slopes, pulls, widths,
     )  # fmt: skip
-    return Batch((where, what), codes, entries, slopes, pulls, widths, sums)
+    return Batch(rows, codes, entries, slopes, pulls, widths, sums)
 
 
 class AdamState(NamedTuple):
@@ -251,17 +279,19 @@ def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.nda
     logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
     extra = np.zeros((0, 0, 0), parameters.coef.dtype)
     totals = np.zeros(3)
+    picker = Picker(problem, len(batches[0]))
     for number, chosen in enumerate(batches):
-        batch = differentiate(problem, parameters, chosen)
+        batch = differentiate(problem, parameters, chosen, picker.pick(chosen))
         totals += batch.sums
         if problem.diversity > 0.0:
             importance += np.bincount(
                 batch.codes.indices, batch.codes.values, len(importance)
             )
             if number % _DIVERSITY_EVERY == 0:
-                extra = (0.5 * problem.diversity) * diversity_gradient(
+                extra = diversity_gradient(
                     parameters.coef, importance / importance.sum()
                 )
+                extra *= 0.5 * problem.diversity
         now, bandwidth_rate = state.advance(rates)
         adam_step(
             *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,

@@ -523,14 +523,13 @@ class AdaptiveCoding(Coding):
         def encode(start, stop, block, inner, norms):
             size = stop - start
             counts = np.empty(size, np.int64)
-            nearest = np.empty((size, m), np.int32)
-            weights, distances = np.empty((size, m), dtype), np.empty((size, m), dtype)
+            room = [np.empty(size * m, kind) for kind in (np.int32, dtype, dtype)]
             adaptive_codes(
                 block, inner, self.anchors_, norms, np.atleast_1d(self.bandwidth_),
-                counts, nearest, weights, distances,
+                counts, *room,
             )  # fmt: skip
-            active = np.arange(m) < counts[:, None]
-            return counts, nearest[active], weights[active], distances[active]
+            filled = counts.sum()
+            return counts, *(part[:filled].copy() for part in room)
 
         parts = self._in_blocks(rows, n_jobs, BLOCK, encode)
         counts, nearest, weights, distances = (

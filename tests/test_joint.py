@@ -12,7 +12,7 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
 from locallin._diversity import diversity, diversity_gradient
-from locallin._joint_solvers import JointProblem, differentiate
+from locallin._joint_solvers import JointProblem, Picker, differentiate
 from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
@@ -30,7 +30,8 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     visits = np.arange(len(labels))
     problem = JointProblem(X, features, target, visits, coding, 0.1, 1.0, LOSSES[loss])
     coding.anchors_ = parameters.anchors
-    batch = differentiate(problem, parameters, visits)
+    rows = Picker(problem, len(visits)).pick(visits)
+    batch = differentiate(problem, parameters, visits, rows)
     out = Parameters(*map(np.zeros_like, parameters))
     for j in range(len(parameters.anchors)):
         anchor_gradient(

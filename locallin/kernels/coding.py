@@ -438,11 +438,12 @@ def adaptive_codes(
         Price of distance, of all anchors or of each: u_j = mu_j d_j.
     counts : array of shape (n,)
         Output: number of active anchors.
-    nearest, weights, distances : arrays of shape (n, m)
-        Output: the active anchors in ascending order and what belongs to them, in
-        the first counts[i] columns.
+    nearest, weights, distances : arrays of shape (n * m,)
+        Output: the active anchors of each row in ascending order and what belongs to
+        them, one row behind the other.
     """
     m, n_features = anchors.shape
+    filled = 0
     keys = np.empty(m)
     tops, wheres = np.empty(m), np.empty(m, np.int64)
     candidates = np.arange(m)
@@ -466,20 +467,21 @@ def adaptive_codes(
             for p in range(n_candidates):
                 keys[p] *= mu[candidates[p]]
         smallest(keys, n_candidates, top, where)
+        own = slice(filled, filled + n_candidates)
+        js, gs, ds = nearest[own], weights[own], distances[own]
         for p in range(n_candidates):
-            weights[i, p] = min(top[p], farthest)
-        k = adaptive(weights[i, :n_candidates], price)
+            gs[p] = min(top[p], farthest)
+        k = adaptive(gs, price)
         counts[i] = k
+        filled += k
         for p in range(k):
             j = candidates[where[p]]
-            nearest[i, p] = j
-            distances[i, p] = min(top[p] / mu[j] if priced else top[p], farthest)
+            js[p] = j
+            ds[p] = min(top[p] / mu[j] if priced else top[p], farthest)
         for q in range(1, k):
-            j, g, d = nearest[i, q], weights[i, q], distances[i, q]
+            j, g, d = js[q], gs[q], ds[q]
             p = q
-            while p > 0 and nearest[i, p - 1] > j:
-                nearest[i, p] = nearest[i, p - 1]
-                weights[i, p] = weights[i, p - 1]
-                distances[i, p] = distances[i, p - 1]
+            while p > 0 and js[p - 1] > j:
+                js[p], gs[p], ds[p] = js[p - 1], gs[p - 1], ds[p - 1]
                 p -= 1
-            nearest[i, p], weights[i, p], distances[i, p] = j, g, d
+            js[p], gs[p], ds[p] = j, g, d
