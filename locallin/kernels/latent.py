@@ -63,7 +63,7 @@ def norm(z, q):
         return _largest(z)
     total = _sum_of_powers(z, q, 1.0)
     if _TINY < total < _HUGE:
-        return np.cbrt(total) if q == 3.0 else total ** (1.0 / q)
+        return total ** (1.0 / q)
     best = _largest(z)
     if best == 0.0:
         return 0.0

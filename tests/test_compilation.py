@@ -1,0 +1,30 @@
+"""What is compiled now and what an earlier process has left behind are the same."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+FIT = """
+import hashlib, warnings
+from sklearn.datasets import load_digits
+import locallin
+warnings.simplefilter("ignore")
+X, y = load_digits(return_X_y=True)
+model = locallin.{name}(max_iter=2, random_state=0).fit(X[:300], y[:300])
+print(hashlib.sha256(model.decision_function(X).tobytes()).hexdigest())
+"""
+
+
+@pytest.mark.parametrize("name", ["ML3Classifier", "DULLSVMClassifier"])
+def test_a_cold_start_and_a_warm_one_give_the_same_bits(name, tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    cold, warm = (
+        subprocess.check_output(
+            [sys.executable, "-c", FIT.format(name=name)], env=environment
+        )
+        for _ in range(2)
+    )
+    assert any(tmp_path.rglob("*.nbc"))
+    assert cold == warm
