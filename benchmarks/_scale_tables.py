@@ -1,6 +1,6 @@
 """Tables of how cost grows: rows, streams, clusters, files."""
 
-from benchmarks._markdown import Missing, markdown, read
+from benchmarks._markdown import Missing, markdown, plus_minus, read
 
 
 def scaling() -> str:
@@ -69,8 +69,8 @@ def cluster_errors() -> str:
         [
             data.upper(),
             method,
-            f"{entry['local']:.2f}",
-            f"{entry['cluster']:.2f}",
+            plus_minus(entry["local"]),
+            plus_minus(entry["cluster"]),
             f"{entry['difference']:+.2f}",
         ]
         for data, methods in part("cluster", "error").items()

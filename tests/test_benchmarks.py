@@ -120,6 +120,8 @@ def tiny():
         few_passes = {"LLSVMClassifier": {"solver": "sgd", "n_anchors": 5}}
         patch.setattr(cluster, "METHODS", few_passes)
         patch.setattr(cluster, "EPOCHS", 1)
+        patch.setattr(cluster, "TURNS", 1)
+        patch.setattr(cluster, "SEEDS", range(2))
         patch.setattr(cluster, "PROCESSES", False)
         patch.setattr(export, "SETS", {"breast_cancer": load_breast_cancer})
         patch.setattr(export, "MODELS", (LLSVMClassifier,))

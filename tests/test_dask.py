@@ -111,6 +111,8 @@ def in_one_process(name, X, y, n_shards, block=40):
     local._begin_stream(first, local.max_iter)
     shards = np.array_split(np.arange(len(blocks)), n_shards)
     n_rounds = len(shards[0])
+    if hasattr(local, "t0_"):
+        local.t0_ = max(local.t0_ / n_shards, 2.0)
     if hasattr(local, "_adam"):
         batch = local._rows_of_batch = max(1, local._rows_of_batch // n_shards)
         steps = np.mean([max(1, round(len(b[1]) / batch)) for b in blocks])

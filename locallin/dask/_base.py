@@ -117,22 +117,22 @@ class ClusterClassifier:
         tol = self.tol if getattr(self, "solver", None) == "sgd" else None
         stall = Stall(tol, self.n_iter_no_change)
         began = time.perf_counter()
-        learner, history, stalled = fit.begin(), [], False
+        current, history, stalled = fit.begin(), [], False
+        interrupted = False
         try:
             while len(history) < self.max_iter and not stalled:
-                learner, tally = fit.epoch(len(history) + 1, learner)
-                history.append(tally[1:] / tally[0])
+                current, sums = fit.epoch(len(history) + 1, current)
+                history.append(sums[1:] / sums[0])
                 stalled = stall.reached(history[-1][0])
                 self._report(history, time.perf_counter() - began)
         except KeyboardInterrupt:
             if not history:
                 raise
-            self._keep(learner, history)
-            return True
-        self._keep(learner, history)
-        if tol is not None and not stalled:
+            interrupted = True
+        self._keep(fit.learner(current), history)
+        if tol is not None and not stalled and not interrupted:
             self._warn()
-        return False
+        return interrupted
 
     def _report(self, history, seconds: float) -> None:
         if self.verbose:

@@ -1,5 +1,7 @@
 """The course of a fit: survey, sample, anchors, epochs."""
 
+from time import monotonic
+
 import dask
 import numpy as np
 from distributed import Future
@@ -15,12 +17,14 @@ from locallin.dask._blocks import (
     survey,
 )
 from locallin.dask._cluster import Session
-from locallin.dask._scheme import Common, Plan, Recipe
+from locallin.dask._scheme import Plan, Recipe
 
 # Rows from which scales, first anchors, bandwidth and first steps are chosen.
 SAMPLE_ROWS = 20_000
 # Steps of Lloyd's algorithm on all rows, after k-means on the sample.
 LLOYD_ROUNDS = 3
+# Work that a lost worker may cost, beside the current epoch.
+SECONDS_BETWEEN_COPIES = 10.0
 # Sums that are added up together.
 _SUMMANDS = 16
 _LARGEST_SEED = np.iinfo(np.int32).max
@@ -106,7 +110,8 @@ class ClusterFit:
             )
             for i in self._busy
         }
-        return learner
+        self._copied = monotonic()
+        return session.submit(scheme.common, learner)
 
     def _move_anchors(self, learner: Future, number: int, near) -> Future:
         submit, blocks = self._session.submit, self._session.blocks
@@ -130,31 +135,49 @@ class ClusterFit:
             level += 1
         return submit(scheme.moved, learner, sums[0], name=number)
 
-    def epoch(self, number: int, learner) -> Common:
-        """One pass of all shards, from a learner or the future of one."""
+    def epoch(self, number: int, current: Future) -> tuple[Future, np.ndarray]:
+        """One pass of all shards from a common model: the next, and its sums."""
         session = self._session
         near = session.holders()
-        current = session.submit(scheme.common, learner, name=number)
+        current = self._kept(current, number)
         for place, blocks in enumerate(self._rounds()):
             seeds = self._seeds(len(blocks))
             turns = [
                 session.submit(
-                    scheme.learned, session.places[i], current, session.blocks[i],
-                    self._codes[i], self._recipe, seed,
+                    scheme.learned, session.places[i], number, current,
+                    session.blocks[i], self._codes[i], self._recipe, seed,
                     name=f"epoch-{number}-block-{i}", near=near[i],
                 )
                 for i, seed in zip(blocks, seeds, strict=True)
             ]  # fmt: skip
-            name = f"{number}-{place}"
-            current = session.submit(scheme.averaged, current, *turns, name=name)
+            if len(turns) == 1:
+                (current,) = turns
+            else:
+                name = f"{number}-{place}"
+                current = session.submit(scheme.averaged, current, *turns, name=name)
         del turns  # dask drops what nobody wants
-        (result,) = session.results([current])
-        if result.tally[0] != self._plan.rows.sum():
+        (sums,) = session.results([session.submit(scheme.tally, current, name=number)])
+        if sums[0] != self._plan.rows.sum():
             raise RuntimeError(
-                f"Epoch {number} has seen {result.tally[0]:.0f} rows, but there are "
+                f"Epoch {number} has seen {sums[0]:.0f} rows, but there are "
                 f"{self._plan.rows.sum()}."
             )
-        return result
+        return current, sums
+
+    def learner(self, current: Future):
+        """The estimator of a common model."""
+        return self._session.results([current])[0].learner
+
+    def _kept(self, current: Future, number: int) -> Future:
+        """Have a copy of the model at the client from time to time.
+
+        What is lost with a worker is learned again from there.
+        """
+        if monotonic() - self._copied < SECONDS_BETWEEN_COPIES:
+            return current
+        self._copied = monotonic()
+        (model,) = self._session.results([current])
+        return self._session.submit(scheme.resumed, model, name=number)
 
     def _rounds(self) -> list[list[int]]:
         """Blocks that are learned from at the same time, round after round."""

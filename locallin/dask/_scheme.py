@@ -19,7 +19,7 @@ from locallin._parallel import single_threaded_blas
 from locallin.coding import Coding
 from locallin.dask._blocks import Block, BlockError
 from locallin.data._blocks import joined
-from locallin.kernels.rows import Codes
+from locallin.kernels.rows import Codes, add_difference
 
 # What learning changes in an estimator.
 _MOVING = ("coef_", "intercept_", "coding_", "_iterate", "_adam", "_met", "t_", "t0_")
@@ -53,21 +53,21 @@ class Plan(NamedTuple):
 
 
 class Common(NamedTuple):
-    """The model of all shards, and sums over the epoch's rows so far.
+    """A model, and sums over the rows it was learned from in an epoch.
 
-    These are: rows, objective, active anchors, perplexity.
+    These are: rows, objective, active anchors, perplexity. ``own`` and ``weight`` are
+    those of the last block, ``before`` those of the blocks before it.
     """
 
     learner: Any
-    tally: np.ndarray
+    epoch: int = 0
+    before: np.ndarray = np.zeros(4)
+    own: np.ndarray = np.zeros(4)
+    weight: float = 0.0
 
-
-class Turn(NamedTuple):
-    """A shard's own model after its block, with the weight and sums of the block."""
-
-    learner: Any
-    weight: float
-    tally: np.ndarray
+    def tally(self, epoch: int) -> np.ndarray:
+        """Sums of an epoch that goes on or is to begin."""
+        return self.before + self.own if epoch == self.epoch else np.zeros(4)
 
 
 class _OneThread:
@@ -128,6 +128,10 @@ def begun(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
         given = _taken(learner, Block(*joined(parts)), recipe, seed)
         given = given._replace(n_rows=int(plan.rows.sum()))
         learner._begin_stream(given, plan.epochs)
+    if getattr(learner, "t0", None) == "auto" and hasattr(learner, "t0_"):
+        # An average of n models takes steps n times as long: it is as far after an
+        # epoch as one model.
+        learner.t0_ = max(learner.t0_ / plan.n_shards, 2.0)
     if hasattr(learner, "_adam"):
         # Shards share a batch: an epoch has as many steps as that of a local fit.
         learner._rows_of_batch = max(1, learner._rows_of_batch // plan.n_shards)
@@ -189,8 +193,18 @@ def moved(learner, gathering: tuple[np.ndarray, np.ndarray]):
 
 
 def common(learner) -> Common:
-    """The model with which an epoch begins."""
-    return Common(learner, np.zeros(4))
+    """The model with which learning begins."""
+    return Common(learner)
+
+
+def resumed(model: Common) -> Common:
+    """A model that the client has kept."""
+    return model
+
+
+def tally(model: Common) -> np.ndarray:
+    """What the client looks at after an epoch."""
+    return model.tally(model.epoch)
 
 
 class _KnownCodes:
@@ -213,8 +227,8 @@ def coded(learner, block: Block, recipe: Recipe) -> Codes | None:
 
 
 def learned(
-    place: str, start: Common, block: Block, codes, recipe: Recipe, seed: int
-) -> Turn:
+    place: str, epoch: int, start: Common, block: Block, codes, recipe, seed: int
+) -> Common:
     """One pass over a block, from the common model."""
     try:
         with one_thread():
@@ -230,25 +244,25 @@ def learned(
         raise BlockError(f"{place}: {error}") from error
     histories = "objective_history_", "active_history_", "perplexity_history_"
     met = [getattr(learner, name)[-1] for name in histories if hasattr(learner, name)]
-    n_rows = len(block.y)
-    tally = np.zeros(4)
-    tally[: 1 + len(met)] = n_rows * np.array([1.0, *met])
-    return Turn(learner, block.weights.sum(dtype=float), tally)
+    own = np.zeros(4)
+    own[: 1 + len(met)] = len(block.y) * np.array([1.0, *met])
+    weight = block.weights.sum(dtype=float)
+    return Common(learner, epoch, start.tally(epoch), own, weight)
 
 
-def averaged(start: Common, *turns: Turn) -> Common:
+def averaged(start: Common, *turns: Common) -> Common:
     """The common model, moved by the mean of what each shard has learned."""
-    tally = start.tally + sum(turn.tally for turn in turns)
+    epoch = turns[0].epoch
+    sums = start.tally(epoch) + sum(turn.own for turn in turns)
     learner = copy(turns[0].learner)
-    if len(turns) > 1:
-        weights = np.array([turn.weight for turn in turns])
-        for name in _MOVING:
-            if hasattr(learner, name):
-                values = [getattr(turn.learner, name) for turn in turns]
-                origin = getattr(start.learner, name, values[0])
-                mean = _mean(origin, values, weights / weights.sum())
-                setattr(learner, name, mean)
-    return Common(learner, tally)
+    weights = np.array([turn.weight for turn in turns])
+    for name in _MOVING:
+        if hasattr(learner, name):
+            values = [getattr(turn.learner, name) for turn in turns]
+            origin = getattr(start.learner, name, values[0])
+            mean = _mean(origin, values, weights / weights.sum())
+            setattr(learner, name, mean)
+    return Common(learner, epoch, sums)
 
 
 def _mean(origin, values: list, shares: np.ndarray):
@@ -262,11 +276,12 @@ def _mean(origin, values: list, shares: np.ndarray):
             parts = [getattr(value, name) for value in values]
             setattr(coding, name, _mean(getattr(origin, name), parts, shares))
         return coding
-    kind = np.asarray(origin).dtype
-    if kind.kind == "b":
+    if not isinstance(origin, np.ndarray):
+        moves = (s * (v - origin) for s, v in zip(shares, values, strict=True))
+        return float(sum(moves, origin))
+    if origin.dtype == bool:
         return np.logical_or.reduce(values)
-    mean = np.array(origin, float)
-    base = mean.copy()
+    mean = origin.copy()
     for share, value in zip(shares, values, strict=True):
-        mean += share * (value - base)
-    return mean.astype(kind) if isinstance(origin, np.ndarray) else float(mean)
+        add_difference(value.ravel(), origin.ravel(), share, mean.ravel())
+    return mean

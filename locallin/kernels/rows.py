@@ -187,3 +187,11 @@ def squared_row_norms(rows):
         values, _ = get_row(rows, i)
         out[i] = squared_norm(values)
     return out
+
+
+@jit(reorder=False)
+def add_difference(value, origin, share, out):
+    """Add share (value - origin) to ``out``, all of them flat."""
+    share = out.dtype.type(share)
+    for i in range(out.size):
+        out[i] += share * (value[i] - origin[i])
