@@ -296,6 +296,7 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         self._check_stream()
         for name, value in (
             ("epochs", epochs),
+            ("n_rows", 1 if n_rows is None else n_rows),
             ("sample_size", sample_size),
             ("buffer_size", buffer_size),
             ("checkpoint_every", checkpoint_every),

@@ -31,3 +31,43 @@ def blobs():
     y = rng.randint(5, size=150)
     X = rng.normal(size=(150, 6)) + 1.2 * rng.normal(size=(5, 6))[y]
     return X, y, rng.uniform(0.2, 3, size=150)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two processes."""
+    distributed = pytest.importorskip("distributed")
+    from clusters import LOOPBACK
+
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", **LOOPBACK
+    ) as found:
+        yield found
+
+
+@pytest.fixture
+def client(cluster):
+    """A client of the two processes."""
+    with cluster.get_client() as found:
+        found.wait_for_workers(2, timeout=30)
+        yield found
+
+
+@pytest.fixture
+def threads():
+    """One process, four threads."""
+    distributed = pytest.importorskip("distributed")
+    from clusters import LOOPBACK
+
+    with distributed.Client(
+        processes=False, n_workers=1, threads_per_worker=4, **LOOPBACK
+    ) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Real images of ten classes, in blocks of 40 and one of 30: (X, y)."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.RandomState(0).permutation(len(X))[:350]
+    return X[order] / 16, y[order]

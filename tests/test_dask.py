@@ -1,18 +1,12 @@
-"""Fits on a cluster: the scheme, its bits, its faults, and the collections it takes."""
+"""Fits on a cluster: the scheme, its bits, and the collections it takes."""
 
-import os
 import pickle
-import signal
-import time
-from contextlib import contextmanager
-from threading import Thread
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin, clone
-from sklearn.datasets import load_digits
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 pytest.importorskip("distributed")
@@ -20,76 +14,14 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 import dask.dataframe as dd
-from distributed import Client, LocalCluster
+from clusters import LOOPBACK, SETTINGS, assert_same, cut, make
+from distributed import Client
 
 import locallin
 from locallin import dask as on_cluster
 from locallin.dask import BlockError, _fit, _scheme
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-SETTINGS = {
-    "LLSVMClassifier": {"n_anchors": 6, "max_iter": 3, "tol": None},
-    "SAPLClassifier": {"n_anchors": 6, "max_iter": 3},
-    "DULLSVMClassifier": {"n_anchors": 6, "max_iter": 3},
-    "ML3Classifier": {"n_models": 4, "max_iter": 3},
-}
-# Without these, dask's HTTP servers listen to everybody, on ports that may be taken.
-LOOPBACK = {
-    "dashboard_address": "127.0.0.1:0",
-    "worker_dashboard_address": "127.0.0.1:0",
-}
-LEARNED = ("coef_", "intercept_", "objective_history_", "n_iter_", "alpha_")
-
-
-def make(name, *, seed=0, n_shards=2, **more):
-    kind = getattr(on_cluster, name)
-    return kind(random_state=seed, n_shards=n_shards, **SETTINGS[name] | more)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    """Two processes."""
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", **LOOPBACK
-    ) as found:
-        yield found
-
-
-@pytest.fixture
-def client(cluster):
-    with Client(cluster) as found:
-        found.wait_for_workers(2, timeout=30)
-        yield found
-
-
-@pytest.fixture
-def threads():
-    """One process, four threads."""
-    with Client(
-        processes=False, n_workers=1, threads_per_worker=4, **LOOPBACK
-    ) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def rows():
-    """Real images of ten classes, in blocks of 40 and one of 30: (X, y)."""
-    X, y = load_digits(return_X_y=True)
-    order = np.random.RandomState(0).permutation(len(X))[:350]
-    return X[order] / 16, y[order]
-
-
-def cut(X, *others, size=40):
-    return [da.from_array(a, chunks=(size, -1)[: a.ndim]) for a in (X, *others)]
-
-
-def assert_same(one, other):
-    for name in LEARNED:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    if hasattr(one, "anchors_"):
-        assert np.array_equal(one.anchors_, other.anchors_)
-        assert np.array_equal(one.coding_.bandwidth_, other.coding_.bandwidth_)
 
 
 def in_one_process(name, X, y, n_shards, block=40):
@@ -439,6 +371,24 @@ def test_a_value_that_is_no_number_is_in_a_block_with_a_name(threads, rows, valu
         make("LLSVMClassifier").fit(*cut(X, rows[1]))
 
 
+def test_ctrl_c_keeps_the_model_of_the_last_whole_epoch(threads, rows):
+    class Interrupted(on_cluster.LLSVMClassifier):
+        def _report(self, history, seconds):
+            if len(history) == 2:
+                raise KeyboardInterrupt
+
+    settings = make("LLSVMClassifier").get_params()
+    model = Interrupted(**settings)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*cut(*rows))
+    assert_same(model, make("LLSVMClassifier", max_iter=2).fit(*cut(*rows)))
+
+
+def test_a_first_step_that_is_given_is_taken(threads, rows):
+    model = make("LLSVMClassifier", t0=50.0, n_shards=4).fit(*cut(*rows))
+    assert model.t0_ == 50.0
+
+
 def test_rows_that_are_not_seen_are_an_error(threads, rows, monkeypatch):
     honest = _scheme.averaged
 
@@ -448,115 +398,3 @@ def test_rows_that_are_not_seen_are_an_error(threads, rows, monkeypatch):
     monkeypatch.setattr(_scheme, "averaged", forgetful)
     with pytest.raises(RuntimeError, match="rows, but there are 350"):
         make("LLSVMClassifier", n_shards=3).fit(*cut(*rows))
-
-
-class Leaving(TransformerMixin, BaseEstimator):
-    """Changes nothing, slowly, and leaves a file with the worker's process."""
-
-    def __init__(self, folder, seconds=0.05):
-        self.folder = folder
-        self.seconds = seconds
-
-    def fit(self, X, y=None):
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def transform(self, X):
-        path = os.path.join(self.folder, f"{time.time_ns()}-{os.getpid()}")
-        with open(path, "w"):
-            time.sleep(self.seconds)
-        return X
-
-
-@contextmanager
-def in_the_middle(folder, action, after):
-    """Do something with the process that has left the last of several files."""
-    done = []
-
-    def work():
-        ends = time.monotonic() + 30
-        while len(os.listdir(folder)) < after and time.monotonic() < ends:
-            time.sleep(0.002)
-        last = sorted(os.listdir(folder))[-1]
-        action(int(last.split("-")[1]))
-        done.append(True)
-
-    thread = Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert done
-
-
-def kill(process):
-    os.kill(process, signal.SIGKILL)
-
-
-def slow(tmp_path, **more):
-    return make("LLSVMClassifier", feature_map=Leaving(str(tmp_path)), **more)
-
-
-@pytest.fixture(scope="module")
-def undisturbed(rows):
-    with Client(processes=False, n_workers=1, **LOOPBACK):
-        return make("LLSVMClassifier", max_iter=4).fit(*cut(*rows))
-
-
-def test_a_worker_that_dies_in_a_round_changes_nothing(
-    client, rows, undisturbed, tmp_path
-):
-    with in_the_middle(tmp_path, kill, after=14):
-        model = slow(tmp_path, max_iter=4).fit(*cut(*rows))
-    assert_same(model, undisturbed)
-
-
-def test_a_worker_that_comes_late_changes_nothing(
-    client, cluster, rows, undisturbed, tmp_path
-):
-    with in_the_middle(tmp_path, lambda _: cluster.scale(3), after=12):
-        model = slow(tmp_path, max_iter=4).fit(*cut(*rows))
-    client.wait_for_workers(3, timeout=30)
-    cluster.scale(2)
-    assert_same(model, undisturbed)
-
-
-def test_a_block_that_raises_has_a_name(client, rows):
-    def load(part, block_info=None):
-        if block_info[0]["chunk-location"][0] == 2:
-            raise OSError("the disk is gone")
-        return part
-
-    X, y = cut(*rows)
-    with pytest.raises(BlockError, match=r"Block 2 \(rows 80 to 119\): the disk"):
-        make("LLSVMClassifier").fit(X.map_blocks(load, dtype=float), y)
-
-
-def test_data_that_is_lost_for_good_is_an_error(client, rows, tmp_path):
-    X, y = rows
-    workers = sorted(client.nthreads())
-    parts = [
-        da.from_delayed(
-            dask.delayed(client.scatter(X[s : s + 50], workers=[workers[i % 2]])),
-            (50, X.shape[1]),
-            float,
-        )
-        for i, s in enumerate(range(0, 350, 50))
-    ]
-    labels = da.from_array(y, chunks=50)
-    with (
-        in_the_middle(tmp_path, kill, after=10),
-        pytest.raises(BlockError, match=r"Block \d \(rows \d+ to \d+\) was lost"),
-    ):
-        slow(tmp_path, max_iter=20).fit(da.concatenate(parts), labels)
-
-
-def test_no_worker_at_all_is_an_error_in_time(client, cluster, rows, tmp_path):
-    with (
-        in_the_middle(tmp_path, lambda _: cluster.scale(0), after=5),
-        pytest.raises(TimeoutError, match="no worker for 1 seconds"),
-    ):
-        slow(tmp_path, max_iter=50, timeout=1.0).fit(*cut(*rows))
-    cluster.scale(2)
-    client.wait_for_workers(2, timeout=30)

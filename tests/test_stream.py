@@ -175,6 +175,8 @@ def test_a_sample_stands_for_all_rows():
 def test_wrong_settings_say_what_is_allowed():
     with pytest.raises(ValueError, match="epochs=0 must be a whole number"):
         model_of("du").fit_stream((X, y), epochs=0)
+    with pytest.raises(ValueError, match=r"n_rows=2\.5 must be a whole number"):
+        model_of("du").fit_stream((X, y), n_rows=2.5)
     with pytest.raises(ValueError, match=r"buffer_size=1\.5"):
         model_of("du").fit_stream((X, y), buffer_size=1.5)
     with pytest.raises(ValueError, match="early_stopping"):
