@@ -172,6 +172,22 @@ def test_a_sample_stands_for_all_rows():
     assert stream.score(X, y) > 0.9
 
 
+def test_anchors_take_short_steps_where_rows_come_once():
+    def moved(**settings):
+        model = SAPLClassifier(8, random_state=0, **settings)
+        return model.fit_stream((X, y), epochs=1).anchors_
+
+    assert np.array_equal(moved(), moved(anchor_rate=0.03))
+    short, long = (
+        SAPLClassifier(8, max_iter=2, random_state=0, anchor_rate=rate).fit(X, y)
+        for rate in (0.06, "auto")
+    )
+    assert np.array_equal(short.anchors_, long.anchors_)
+    usual = SAPLClassifier(8, max_iter=5, random_state=0)
+    given = SAPLClassifier(8, max_iter=5, random_state=0, anchor_rate=0.1)
+    assert np.array_equal(usual.fit(X, y).anchors_, given.fit(X, y).anchors_)
+
+
 def test_wrong_settings_say_what_is_allowed():
     with pytest.raises(ValueError, match="epochs=0 must be a whole number"):
         model_of("du").fit_stream((X, y), epochs=0)

@@ -20,7 +20,7 @@ from locallin.dask._predict import accuracy, is_lazy, lazily
 
 _CLUSTER_PARAMETERS = {"n_shards": (int, 2), "timeout": (float, 60.0)}
 # What a local estimator keeps between passes only.
-_WHILE_LEARNING = ("_adam", "_iterate", "_rows_of_batch")
+_WHILE_LEARNING = ("_adam", "_iterate", "_rows_of_batch", "_passes")
 
 
 def constructor(local: type, **defaults) -> Callable:
