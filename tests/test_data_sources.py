@@ -455,8 +455,12 @@ def test_a_part_of_another_format_and_folders_in_folders(tmp_path):
     with pytest.raises(DataError, match=r"part-9\.svm has another format"):
         next(batches(folder))
     (folder / "more").mkdir()
-    with pytest.raises(DataError, match="holds folders"):
+    with pytest.raises(DataError, match=r"holds folders.*pattern"):
         batches(folder)
+    with pytest.raises(DataError, match=r"holds folders.*pattern"):
+        batches(folder, format="csv")
+    with pytest.raises(DataError, match=r"holds folders.*alone"):
+        batches([folder, folder])
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather"])

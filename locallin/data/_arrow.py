@@ -1,8 +1,10 @@
-"""Rows of Parquet files and of Arrow (Feather) files."""
+"""Rows of Parquet files, of Arrow (Feather) files and of pyarrow's datasets."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +21,7 @@ class _ArrowColumns:
 
     kind: str
 
-    def __init__(self, source: Source, options: Options):
+    def __init__(self, source: "Source | Dataset", options: Options):
         try:
             import pyarrow
         except ImportError as error:
@@ -39,6 +41,7 @@ class _ArrowColumns:
         if self.columns.label is not None and options.with_labels:
             self._label = header[self.columns.label]
         self.has_labels = self._label is not None
+        self._used = [*self._features, *([self._label] if self.has_labels else [])]
         for name in self._features:
             self._check_type(name, schema.field(name).type, pyarrow.types)
 
@@ -138,12 +141,11 @@ class ParquetTable(_ArrowColumns):
         return rows
 
     def _record_batches(self, size: int) -> Iterator:
-        used = [*self._features, *([] if self._label is None else [self._label])]
         if not self._groups:
             return
         drop = self._dropped
         for batch in self._file.iter_batches(
-            size, row_groups=self._groups, columns=used
+            size, row_groups=self._groups, columns=self._used
         ):
             yield batch.slice(drop)
             drop = max(0, drop - batch.num_rows)
@@ -188,3 +190,63 @@ class IpcTable(_ArrowColumns):
 
     def _record_batches(self, size: int) -> Iterator:
         return self._all
+
+
+class Dataset(NamedTuple):
+    """A dataset of pyarrow, and its name for messages."""
+
+    name: str
+    content: Any
+
+    @classmethod
+    def of_folder(cls, path: Path, format: str | None) -> "Dataset":
+        """Files in folders of folders, whose names may be values: name=value."""
+        advice = f"give a pattern (such as '{path}/*/*.csv') or a list of files."
+        if format not in (None, "parquet", "arrow"):
+            raise DataError(f"{path} holds folders: {advice}")
+        try:
+            from pyarrow import ArrowException, dataset
+        except ImportError as error:
+            raise ImportError(
+                f"{path} holds folders, which need pyarrow: pip install 'locallin[io]'."
+            ) from error
+        kind = "ipc" if format == "arrow" else "parquet"
+        try:
+            content = dataset.dataset(path, format=kind, partitioning="hive")
+        except (ArrowException, OSError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise DataError(
+                f"{path} holds folders, but cannot be read as {kind} files: {reason}. "
+                f"For other files {advice}"
+            ) from error
+        if not content.schema.names:
+            raise DataError(f"{path} holds no {kind} files with rows.")
+        return cls(str(path), content)
+
+
+class DatasetTable(_ArrowColumns):
+    """A dataset of pyarrow, in its order."""
+
+    kind = "Parquet or Arrow"
+
+    def _open(self, source: Dataset):
+        self._content = source.content
+        self.n_rows = self._content.count_rows()
+        return self._content.schema
+
+    def skip(self, rows: int) -> int:
+        """Pass over rows; return how many there were to pass over."""
+        self._start = min(rows, self.n_rows)
+        return self._start
+
+    def _record_batches(self, size: int) -> Iterator:
+        drop = self._start
+        for batch in self._content.to_batches(
+            columns=self._used,
+            batch_size=size,
+            batch_readahead=1,
+            fragment_readahead=1,
+            use_threads=False,
+        ):
+            yield batch.slice(drop)
+            drop = max(0, drop - batch.num_rows)

@@ -8,7 +8,13 @@ import numpy as np
 
 from locallin.data._blocks import after, regrouped
 from locallin.data._columns import as_labels, label_kind
-from locallin.data._origins import ArrayRows, BlockRows, FileRows
+from locallin.data._origins import (
+    ArrayRows,
+    BlockRows,
+    DatasetRows,
+    FileRows,
+    dataset_of,
+)
 from locallin.data._source import DataError, Options
 
 BLOCK = 4096
@@ -167,6 +173,8 @@ def batches(
         - A folder, a pattern such as "parts/\*.parquet", or a list: its files are one
           stream, those of a folder or a pattern in sorted order. All have the same
           columns.
+        - A folder of folders with Parquet files (Arrow: ``format="arrow"``), which may
+          be named by values ("year=2020"), or a dataset of pyarrow.
         - Arrays in memory: X, (X, y) or (X, y, weights), X dense or CSR.
         - An iterable of blocks (X, y) or (X, y, weights), or a callable that returns
           one for each pass.
@@ -260,6 +268,8 @@ def as_batches(source, size: int | None = None, **options: Any) -> Batches:
 def make_batches(source, size: int | None, options: Options, classes=None) -> Batches:
     """Batches of whatever gives rows."""
     rows = BLOCK if size is None else size
+    if dataset := dataset_of(source, options):
+        return Batches(DatasetRows(dataset, options), rows, classes)
     if is_files(source):
         return Batches(FileRows(source, options), rows, classes)
     if options != Options(with_labels=options.with_labels):

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from locallin.data._arrays import ArrayTable, NpyTable, NpzTable
-from locallin.data._arrow import IpcTable, ParquetTable
+from locallin.data._arrow import Dataset, DatasetTable, IpcTable, ParquetTable
 from locallin.data._blocks import after, check_skipped, count, regrouped
 from locallin.data._csv import CsvTable
 from locallin.data._libsvm import LibsvmTable, largest_index
@@ -67,8 +68,8 @@ def files_of(source) -> list:
         found = [file for file in path.iterdir() if file.name[0] not in "._"]
         if any(file.is_dir() for file in found):
             raise DataError(
-                f"{path} holds folders: give a pattern (such as '{path}/*/*.parquet') "
-                "or a list of files."
+                f"{path} holds folders: give it alone, or a pattern (such as "
+                f"'{path}/*/*.parquet'), or a list of files."
             )
     elif any(sign in str(source) for sign in "*?["):
         found = [Path(file) for file in glob(str(source)) if Path(file).is_file()]
@@ -76,6 +77,18 @@ def files_of(source) -> list:
         path.stat()  # raises where there is nothing
         return [source]  # a pipe or a device
     return sorted(_filled(source, found))
+
+
+def dataset_of(source, options: Options) -> Dataset | None:
+    """A dataset of pyarrow, or a folder that holds folders, as a dataset."""
+    if type(source).__module__ == "pyarrow._dataset":
+        return Dataset("the dataset", source)
+    if not isinstance(source, str | PathLike) or not Path(source).is_dir():
+        return None
+    inside = Path(source).iterdir()
+    if any(place.is_dir() and place.name[0] not in "._" for place in inside):
+        return Dataset.of_folder(Path(source), options.format)
+    return None
 
 
 def _filled(source, files: list) -> list:
@@ -174,6 +187,24 @@ def _first_difference(ours, theirs) -> str:
         if name != other:
             return f"{name!r} where {other!r} should be"
     return "one has a header"
+
+
+class DatasetRows:
+    """The rows of a dataset of pyarrow."""
+
+    once, typed = False, False
+
+    def __init__(self, source: Dataset, options: Options):
+        self.name = source.name
+        self._make_table = lambda: DatasetTable(source, options)
+        table = self._make_table()
+        self.about = About(table.n_rows, table.n_features, table.columns.names)
+
+    def blocks(self, size: int, skip: int) -> Iterator[tuple]:
+        """A new pass."""
+        table = self._make_table()
+        check_skipped(self.name, skip, skip - table.skip(skip))
+        yield from table.blocks(size)
 
 
 class ArrayRows:
