@@ -174,12 +174,20 @@ def hard(point):
 
 def svc(X, y, cv, scale, factors):
     """An RBF SVC without charts, its gamma chosen by error on training rows."""
-    from sklearnex.svm import SVC as FastSVC
-
+    kind = fast_svc()
     grid = {"C": [10], "gamma": [f / scale for f in factors]}
-    search = GridSearchCV(FastSVC(), grid, cv=cv, refit=False)
+    search = GridSearchCV(kind(), grid, cv=cv, refit=False)
     chosen = search.fit(*to_choose_from(X, y)).best_params_
-    return FastSVC(**chosen).fit(X, y)
+    return kind(**chosen).fit(X, y)
+
+
+def fast_svc() -> type:
+    """The SVC of scikit-learn-intelex; where it is not installed the slower one."""
+    try:
+        from sklearnex.svm import SVC as FastSVC
+    except ImportError:
+        return SVC
+    return FastSVC
 
 
 class Table:
