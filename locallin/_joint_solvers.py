@@ -138,7 +138,11 @@ class Picker:
 
     def __init__(self, problem: JointProblem, most: int):
         same = problem.features is problem.X
-        self._matrices = (problem.X,) if same else (problem.X, problem.features)
+        # numpy.take would copy a matrix that is not aligned, each time.
+        self._matrices = [
+            M if sparse.issparse(M) else np.require(M, requirements="A")
+            for M in ((problem.X,) if same else (problem.X, problem.features))
+        ]
         self._room = [
             None if sparse.issparse(M) else np.empty((most, M.shape[1]), M.dtype)
             for M in self._matrices
