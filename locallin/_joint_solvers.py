@@ -156,7 +156,8 @@ class Picker:
             else np.take(M, chosen, axis=0, out=room[: len(chosen)], mode="clip")
             for M, room in zip(self._matrices, self._room, strict=True)
         ]  # fmt: skip
-        return as_rows(picked[0]), as_rows(picked[-1])
+        rows = [as_rows(part) for part in picked]
+        return rows[0], rows[-1]
 
 
 def differentiate(

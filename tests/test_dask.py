@@ -19,7 +19,7 @@ from distributed import Client
 
 import locallin
 from locallin import dask as on_cluster
-from locallin.dask import BlockError, _fit, _scheme
+from locallin.dask import BlockError, _blocks, _fit, _scheme
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -382,6 +382,17 @@ def test_ctrl_c_keeps_the_model_of_the_last_whole_epoch(threads, rows):
     with pytest.raises(KeyboardInterrupt):
         model.fit(*cut(*rows))
     assert_same(model, make("LLSVMClassifier", max_iter=2).fit(*cut(*rows)))
+
+
+def test_a_block_that_lies_anywhere_is_aligned(rows):
+    X, y = rows
+    raw = np.zeros(X.nbytes + 1, np.uint8)
+    odd = raw[1:].view(X.dtype).reshape(X.shape)
+    odd[...] = X
+    assert not odd.flags.aligned
+    block = _blocks.prepared(odd, y, None, X.shape[1])
+    assert block.X.flags.aligned
+    assert np.array_equal(block.X, X)
 
 
 def test_a_first_step_that_is_given_is_taken(threads, rows):

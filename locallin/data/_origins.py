@@ -5,6 +5,7 @@ its labels have a type already (``typed``), tells what is known of its rows (``a
 and opens a new pass with ``blocks(size, skip)``.
 """
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ def files_of(source) -> list:
 
 def dataset_of(source, options: Options) -> Dataset | None:
     """A dataset of pyarrow, or a folder that holds folders, as a dataset."""
-    if type(source).__module__ == "pyarrow._dataset":
+    arrow = sys.modules.get("pyarrow.dataset")
+    if arrow and isinstance(source, arrow.Dataset):
         return Dataset("the dataset", source)
     if not isinstance(source, str | PathLike) or not Path(source).is_dir():
         return None
@@ -189,16 +191,11 @@ def _first_difference(ours, theirs) -> str:
     return "one has a header"
 
 
-class DatasetRows:
-    """The rows of a dataset of pyarrow."""
+class _TableRows:
+    """Rows of one table, which ``_make_table`` opens anew for each pass."""
 
-    once, typed = False, False
-
-    def __init__(self, source: Dataset, options: Options):
-        self.name = source.name
-        self._make_table = lambda: DatasetTable(source, options)
-        table = self._make_table()
-        self.about = About(table.n_rows, table.n_features, table.columns.names)
+    once = False
+    _make_table: Callable[[], Any]
 
     def blocks(self, size: int, skip: int) -> Iterator[tuple]:
         """A new pass."""
@@ -207,10 +204,22 @@ class DatasetRows:
         yield from table.blocks(size)
 
 
-class ArrayRows:
+class DatasetRows(_TableRows):
+    """The rows of a dataset of pyarrow."""
+
+    typed = False
+
+    def __init__(self, source: Dataset, options: Options):
+        self.name = source.name
+        self._make_table = lambda: DatasetTable(source, options)
+        table = self._make_table()
+        self.about = About(table.n_rows, table.n_features, table.columns.names)
+
+
+class ArrayRows(_TableRows):
     """The rows of arrays in memory."""
 
-    once, typed = False, True
+    typed = True
 
     def __init__(self, parts: tuple):
         X, y, weights = (*parts, None, None)[:3]
@@ -222,12 +231,6 @@ class ArrayRows:
         self._make_table = lambda: ArrayTable(self.name, X, y, weights, names)
         self.about = About(X.shape[0], X.shape[1], names)
         self._make_table()
-
-    def blocks(self, size: int, skip: int) -> Iterator[tuple]:
-        """A new pass."""
-        table = self._make_table()
-        check_skipped(self.name, skip, skip - table.skip(skip))
-        yield from table.blocks(size)
 
 
 class BlockRows:
