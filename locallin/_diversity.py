@@ -27,16 +27,20 @@ def diversity(coef: np.ndarray, importance: np.ndarray) -> float:
     return float(-(importance @ (vectors**2 @ logs)))
 
 
-def diversity_gradient(coef: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """Exact gradient of R by the weights, of the shape of ``coef``.
+def diversity_gradient(
+    coef: np.ndarray, importance: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Exact gradient of R by the weights ``coef``, in ``out`` if given.
 
     The paper's W G^-1 Q is right only where Q and G commute. In general the
     derivative of the matrix logarithm in its eigenbasis is the table of divided
     differences of log.
     """
+    out = np.empty_like(coef) if out is None else out
     values, vectors = _spectrum(coef)
     if values is None:
-        return np.zeros_like(coef)
+        out.fill(0.0)
+        return out
     difference = values[:, None] - values
     logs = np.log(values)
     close = np.abs(difference) <= 1e-7 * (values[:, None] + values)
@@ -51,13 +55,14 @@ def diversity_gradient(coef: np.ndarray, importance: np.ndarray) -> np.ndarray:
     trace = values.sum() / (1.0 + _RIDGE)
     by_gram[np.diag_indices(m)] += _RIDGE / m * np.trace(by_gram) + 1.0 / trace
     by_gram = (2.0 * by_gram).astype(coef.dtype)
-    return (by_gram @ coef.reshape(m, -1)).reshape(coef.shape)
+    np.matmul(by_gram, coef.reshape(m, -1), out=out.reshape(m, -1))
+    return out
 
 
 def _spectrum(coef):
     """Eigenvalues and eigenvectors of the ridged Gram matrix."""
-    flat = coef.reshape(len(coef), -1).astype(float)
-    gram = flat @ flat.T
+    flat = coef.reshape(len(coef), -1)
+    gram = (flat @ flat.T).astype(float)  # the ridge is far above float32's rounding
     trace = np.trace(gram)
     if not trace > 0.0:
         return None, None

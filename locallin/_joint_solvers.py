@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from locallin._diversity import diversity_gradient
-from locallin._matrix import as_rows
+from locallin._matrix import aligned, as_rows, copy_rows
 from locallin._parallel import single_threaded_blas
 from locallin._solvers import Stall
 from locallin.coding import Coding
@@ -38,7 +38,7 @@ Monitor = Callable[..., bool]
 _WARM_UP = 0.05
 _STEPS_OF_WARM_UP = 50
 _STEPS_TO_HALF = 3000
-# Batches between two evaluations of the diversity term.
+# Batches between two evaluations of the diversity term, about.
 _DIVERSITY_EVERY = 20
 # Pieces of an epoch of SGD, between which the diversity term is applied.
 _PIECES = 50
@@ -130,19 +130,12 @@ class JointSolution:
 
 
 class Picker:
-    """Copies chosen rows of a problem, into the same memory each time.
-
-    Fresh memory for every batch costs as much as the copy where the allocator gives
-    it back at once, as it does on dask's workers.
-    """
+    """Copies chosen rows of a problem, into the same memory each time."""
 
     def __init__(self, problem: JointProblem, most: int):
         same = problem.features is problem.X
-        # numpy.take would copy a matrix that is not aligned, each time.
-        self._matrices = [
-            M if sparse.issparse(M) else np.require(M, requirements="A")
-            for M in ((problem.X,) if same else (problem.X, problem.features))
-        ]
+        matrices = (problem.X,) if same else (problem.X, problem.features)
+        self._matrices = list(map(aligned, matrices))
         self._room = [
             None if sparse.issparse(M) else np.empty((most, M.shape[1]), M.dtype)
             for M in self._matrices
@@ -151,11 +144,9 @@ class Picker:
     def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
         """What anchors see and what local models see of at most ``most`` rows."""
         picked = [
-            M[chosen] if room is None
-            # Rows are there; a mode that checks would copy twice.
-            else np.take(M, chosen, axis=0, out=room[: len(chosen)], mode="clip")
+            M[chosen] if room is None else copy_rows(M, chosen, room)
             for M, room in zip(self._matrices, self._room, strict=True)
-        ]  # fmt: skip
+        ]
         rows = [as_rows(part) for part in picked]
         return rows[0], rows[-1]
 
@@ -281,21 +272,23 @@ def solve_adam(
 def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.ndarray:
     """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
     coding, importance = problem.coding, state.importance
+    dtype = parameters.coef.dtype
     logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
-    extra = np.zeros((0, 0, 0), parameters.coef.dtype)
+    with_diversity = problem.diversity > 0.0
+    extra = np.empty(parameters.coef.shape if with_diversity else (0, 0, 0), dtype)
+    spacing = -(-len(batches) // max(1, round(len(batches) / _DIVERSITY_EVERY)))
     totals = np.zeros(3)
     picker = Picker(problem, len(batches[0]))
     for number, chosen in enumerate(batches):
         batch = differentiate(problem, parameters, chosen, picker.pick(chosen))
         totals += batch.sums
-        if problem.diversity > 0.0:
+        if with_diversity:
             importance += np.bincount(
                 batch.codes.indices, batch.codes.values, len(importance)
             )
-            if number % _DIVERSITY_EVERY == 0:
-                extra = diversity_gradient(
-                    parameters.coef, importance / importance.sum()
-                )
+            if number % spacing == 0:
+                shares = importance / importance.sum()
+                diversity_gradient(parameters.coef, shares, out=extra)
                 extra *= 0.5 * problem.diversity
         now, bandwidth_rate = state.advance(rates)
         adam_step(

@@ -11,13 +11,14 @@ objective from above by a convex one (eq. 13), and takes one epoch of SGD on tha
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import cycle
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from locallin._matrix import as_rows, products
-from locallin._parallel import Crew, row_blocks, single_threaded_blas
+from locallin._matrix import aligned, as_rows, copy_rows, products
+from locallin._parallel import Crew, Scratch, row_blocks, single_threaded_blas
 from locallin.anchors import choose_anchors
 from locallin.kernels.latent import (
     Clock,
@@ -62,19 +63,29 @@ class Models(NamedTuple):
         """Copy the arrays."""
         return Models(self.coef.copy(), self.intercept.copy())
 
-    def values(self, X) -> np.ndarray:
-        """Value w . x + b of every row and model."""
-        out = products(as_rows(X), self.coef)
+    def values(self, X, out: np.ndarray | None = None) -> np.ndarray:
+        """Value w . x + b of every row and model; in ``out`` if given."""
+        out = products(as_rows(X), self.coef, out)
         out += self.intercept
         return out
 
-    def add(self, X, rows, multiples, constant: float) -> None:
+    def add(self, X, rows, multiples, constant: float, scratch: Scratch) -> None:
         """Add multiples of some rows of X to each model."""
         if sparse.issparse(X):
             add_rows(as_rows(X), rows, multiples, self.coef)
         else:
-            self.coef[...] += multiples.T @ X[rows]
+            chosen = _picked(X, rows, scratch)
+            room = scratch.room("sum", self.coef.shape, X.dtype)
+            self.coef[...] += np.matmul(multiples.T, chosen, out=room)
         self.intercept[...] += constant * multiples.sum(axis=0)
+
+
+def _picked(X, rows, scratch: Scratch):
+    """Some rows of X, for a short time."""
+    if sparse.issparse(X):
+        return X[rows]
+    room = scratch.room("rows", (len(rows), X.shape[1]), X.dtype)
+    return copy_rows(X, rows, room)
 
 
 @dataclass(frozen=True)
@@ -201,6 +212,10 @@ class _Epoch:
         per_group = max(1, _GROUP // problem.n_models)
         self._groups = row_blocks(problem.n_classes, per_group)
         shape, dtype = (_BLOCK, problem.width), problem.X.dtype
+        self._X = aligned(problem.X)
+        self._scratch = Scratch()
+        # One block teaches, one is scored, one is prepared.
+        self._rooms = cycle([self._new_room() for _ in range(3)])
         self._values = np.empty(shape, dtype)
         self._multiples = np.empty(shape, dtype)
         self._touched = np.empty((_BLOCK, 3), np.intp)
@@ -233,14 +248,15 @@ class _Epoch:
         clock = Clock(
             numbers, offset, problem.alpha, radius, problem.intercept_step, pace
         )
-        block, update = self._prepare(order[:_BLOCK]), None
+        block, update = self._prepare(order[:_BLOCK], next(self._rooms)), None
         result = models
         try:
             for start in range(0, len(order), _BLOCK):
                 if latent is None and start % _STRETCH == 0:
                     own = self._own_weights(order[start : start + _STRETCH])
                 tasks = [(self._score, block, update, group) for group in self._groups]
-                tasks.append((self._prepare, order[start + _BLOCK :][:_BLOCK]))
+                coming = order[start + _BLOCK :][:_BLOCK]
+                tasks.append((self._prepare, coming, next(self._rooms)))
                 if latent is not None:
                     tasks.append((latent, block.rows, block.chosen))
                 done = run(lambda work, *given: work(*given), tasks)
@@ -268,10 +284,20 @@ class _Epoch:
     def _nothing(self) -> np.ndarray:
         return np.empty((0, 0), self._values.dtype)
 
-    def _prepare(self, chosen) -> Block:
-        rows = self._problem.X[chosen]
-        gram = rows @ rows.T
-        return Block(chosen, rows, gram.toarray() if sparse.issparse(gram) else gram)
+    def _new_room(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Memory for the rows of a block and their inner products, where dense."""
+        if sparse.issparse(self._X):
+            return None
+        shapes = (_BLOCK, self._X.shape[1]), (_BLOCK, _BLOCK)
+        return tuple(np.empty(shape, self._X.dtype) for shape in shapes)
+
+    def _prepare(self, chosen, room) -> Block:
+        if room is None:
+            rows = self._X[chosen]
+            return Block(chosen, rows, (rows @ rows.T).toarray())
+        for_rows, for_gram = room
+        rows, n = copy_rows(self._X, chosen, for_rows), len(chosen)
+        return Block(chosen, rows, np.matmul(rows, rows.T, out=for_gram[:n, :n]))
 
     def _own_weights(self, chosen) -> np.ndarray:
         """Latent weights of each row's own class at the frozen models."""
@@ -286,7 +312,10 @@ class _Epoch:
                 out[members] = problem.own(problem.random_weights(None, rows), rows)
             else:
                 frozen = self._frozen.part(problem.of_classes(c, c + 1))
-                values = frozen.values(problem.X[rows])
+                room = self._scratch.room(
+                    "values", (len(rows), problem.n_models), out.dtype
+                )
+                values = frozen.values(_picked(self._X, rows, self._scratch), room)
                 latent_weights_of_rows(values, problem.q, values)
                 out[members] = values
 
@@ -298,8 +327,8 @@ class _Epoch:
         if update is not None:
             self._learn(update, group)
         which = self._problem.of_classes(*group)
-        values = self._models.part(which).values(block.rows)
-        self._values[: len(block.chosen), which] = values
+        out = self._values[: len(block.chosen), which]
+        self._models.part(which).values(block.rows, out)
 
     def _learn(self, update: Update, group) -> None:
         first, last = group
@@ -307,13 +336,14 @@ class _Epoch:
         concerned = ((classes >= first) & (classes < last)).any(axis=1)
         if not concerned.any():
             return
-        which, step = self._problem.of_classes(*group), self._problem.intercept_step
+        which = self._problem.of_classes(*group)
+        fixed = self._problem.intercept_step, self._scratch
         rows = update.touched[concerned, 0]
         multiples = update.multiples[concerned, which]
-        self._models.part(which).add(update.rows, rows, multiples, step)
+        self._models.part(which).add(update.rows, rows, multiples, *fixed)
         if self._sums is not None:
             multiples *= update.earlier[concerned, None]
-            self._sums.part(which).add(update.rows, rows, multiples, step)
+            self._sums.part(which).add(update.rows, rows, multiples, *fixed)
 
     def _take_steps(self, block: Block, weights, clock: Clock, losses) -> Update:
         problem, chosen = self._problem, block.chosen

@@ -33,11 +33,25 @@ def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
     return Rows(rows.data, rows.indices, rows.indptr[start : stop + 1])
 
 
-def products(rows: Rows, anchors: np.ndarray) -> np.ndarray:
-    """Inner products of all rows with all anchors."""
+def aligned(X):
+    """X, or a copy that lies as numpy.take wants it: otherwise it copies all of X."""
+    return X if sparse.issparse(X) else np.require(X, requirements="A")
+
+
+def copy_rows(X: np.ndarray, chosen: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Rows of an aligned matrix, in the memory of ``room``."""
+    # Rows are there; a mode that checks would copy twice.
+    return np.take(X, chosen, axis=0, out=room[: len(chosen)], mode="clip")
+
+
+def products(
+    rows: Rows, anchors: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Inner products of all rows with all anchors; in ``out`` if given."""
     if rows.indptr is None:
         with np.errstate(over="ignore", invalid="ignore"):
-            return rows.data @ anchors.T
-    out = np.empty((count_rows(rows), len(anchors)), anchors.dtype)
+            return np.matmul(rows.data, anchors.T, out=out)
+    if out is None:
+        out = np.empty((count_rows(rows), len(anchors)), anchors.dtype)
     csr_products(rows, anchors, out)
     return out

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cache
 from queue import SimpleQueue
-from threading import Thread
+from threading import Thread, local
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
 
@@ -89,6 +90,28 @@ class Crew:
         if job.errors:
             raise job.errors[0]
         return job.results
+
+
+class Scratch(local):
+    """Memory for what is soon forgotten, in each thread its own and the same again.
+
+    Fresh memory for every small step costs as much as the step where the allocator
+    gives it back at once, as it does on dask's workers.
+    """
+
+    def __init__(self):
+        self._rooms: dict = {}
+
+    def room(self, name: str, shape: tuple[int, int], dtype) -> np.ndarray:
+        """An array of any values, until the name is used again."""
+        n_rows, n_columns = shape
+        room = self._rooms.get((name, n_columns, dtype))
+        if room is None or len(room) < n_rows:
+            size = n_rows if room is None else max(n_rows, 2 * len(room))
+            room = self._rooms[name, n_columns, dtype] = np.empty(
+                (size, n_columns), dtype
+            )
+        return room[:n_rows]
 
 
 def in_threads(

@@ -2,10 +2,11 @@
 
 import threading
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from locallin._parallel import Crew, in_threads
+from locallin._parallel import Crew, Scratch, in_threads
 
 
 def blas_threads():
@@ -29,6 +30,28 @@ def test_a_crew_works_together_many_times():
             )
             assert len(set(seen)) == 2
             assert threading.get_ident() in seen
+
+
+def test_scratch_is_used_again_by_the_thread_that_has_it():
+    scratch = Scratch()
+    first = scratch.room("sum", (3, 4), np.float32)
+    assert first.shape == (3, 4)
+    assert first.dtype == np.float32
+    assert np.shares_memory(first, scratch.room("sum", (2, 4), np.float32))
+    others = [("rows", (3, 4), np.float32), ("sum", (3, 4), np.float64)]
+    others += [("sum", (3, 5), np.float32), ("sum", (30, 4), np.float32)]
+    for other in others:
+        room = scratch.room(*other)
+        assert room.shape == other[1]
+        assert not np.shares_memory(first, room)
+    meeting = threading.Barrier(2, timeout=30)
+
+    def own():
+        meeting.wait()
+        return scratch.room("sum", (3, 4), np.float32)
+
+    with Crew(2, 2) as crew:
+        assert not np.shares_memory(*crew.run(own, [(), ()]))
 
 
 def test_blas_keeps_to_one_thread_inside_and_is_left_as_it_was():
