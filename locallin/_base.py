@@ -1,5 +1,6 @@
 """The skeleton that every classifier of the library shares."""
 
+from copy import deepcopy
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ class Given(NamedTuple):
     keep: bool  # whether to go on from what is fitted
     held_out: tuple | None
     n_rows: int | None = None  # of the stream that X is a sample of
+    last_pass: bool = True  # whether the stream's rows come no more after this
 
 
 class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
@@ -141,10 +143,23 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
     """A classifier that learns in epochs, also from a stream.
 
     A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
-    they were interrupted; its ``_begin_stream`` chooses from a sample what
+    they were interrupted; ``_partial_fit`` may change the arrays of the model, which
+    ``_detach`` has made its own. Its ``_begin_stream`` chooses from a sample what
     ``_partial_fit`` would choose from its first block; its ``_held_out_scores`` are
     those of held-out rows at the parameters a solver has reached.
     """
+
+    # What ``_partial_fit`` changes; the average of several models is that of these.
+    _moving = (
+        "coef_",
+        "intercept_",
+        "coding_",
+        "_iterate",
+        "_adam",
+        "_met",
+        "t_",
+        "t0_",
+    )
 
     _parameter_constraints: dict = {
         **ScoringClassifier._parameter_constraints,
@@ -226,10 +241,17 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         """
         with unchanged_on_error(self):
             given = self._take_block(X, y, classes, sample_weight)
+            self._detach()
             interrupted = self._partial_fit(given)
         if interrupted:
             raise KeyboardInterrupt
         return self
+
+    def _detach(self) -> None:
+        """Copy what others may hold and learning from a block changes."""
+        fitted = vars(self)
+        moving = {name: fitted[name] for name in self._moving if name in fitted}
+        fitted.update(deepcopy(moving))
 
     def _end_stream(self) -> None:
         """Drop what only a stream under way needs."""

@@ -63,7 +63,7 @@ class JointClassifier(AnchoredClassifier):
     }
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, _ = given
+        X, y, encoded, weights, rng, refit, held_out, *_ = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._joint_problem(*spaces, encoded, weights)
         start, t0 = self._start(problem, spaces, encoded, weights, refit, rng)
@@ -91,7 +91,7 @@ class JointClassifier(AnchoredClassifier):
 
     def _begin_stream(self, given: Given, epochs: int) -> None:
         """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, _, n_rows = given
+        X, _, encoded, weights, rng, begun, _, n_rows, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
         problem = self._joint_problem(*spaces, encoded, weights, stream=True)
         for name in ("_adam", "_iterate", "t_", "t0_"):
@@ -114,9 +114,7 @@ class JointClassifier(AnchoredClassifier):
         X, _, encoded, weights, rng, begun, *_ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun)
         problem = self._joint_problem(*spaces, encoded, weights, stream=True)
-        start = problem.zeros()
-        if begun:
-            start = Parameters(*map(np.copy, self._parameters()))
+        start = self._parameters() if begun else problem.zeros()
         if self.solver == "adam":
             solution = self._stream_adam(problem, start, rng)
         else:
@@ -145,8 +143,8 @@ class JointClassifier(AnchoredClassifier):
 
     def _stream_sgd(self, problem, start, spaces, encoded, weights, begun, rng):
         means = start if begun and self.average else None
-        iterate = getattr(self, "_iterate", start)
-        start = Parameters(*map(np.copy, iterate))
+        iterate = getattr(self, "_iterate", None) or map(np.copy, start)
+        start = Parameters(*iterate)
         clock = getattr(self, "t_", 0.0), getattr(self, "t0_", None)
         if clock[1] is None:
             convex = self._convex_problem(*spaces, encoded, weights, stream=True)

@@ -202,10 +202,9 @@ class AdamState(NamedTuple):
 
     @classmethod
     def restored(cls, stored: tuple) -> "AdamState":
-        """Copy what ``stored`` returned."""
+        """From what ``stored`` returned."""
         first, second, *rest = stored
-        moments = (Parameters(*map(np.copy, m)) for m in (first, second))
-        return cls(*moments, *map(np.copy, rest))
+        return cls(Parameters(*first), Parameters(*second), *rest)
 
     def stored(self) -> tuple:
         """Plain tuples of the arrays."""

@@ -245,7 +245,7 @@ class LLSVMClassifier(AnchoredClassifier):
         self.verbose = verbose
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, _ = given
+        X, y, encoded, weights, rng, refit, held_out, *_ = given
         spaces = self._fit_maps(X, encoded, weights, rng, refit)
         problem = self._convex_problem(*spaces, encoded, weights)
         watch = Watch(self, held_out and self._held_out(*held_out), X, y)
@@ -287,7 +287,7 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def _begin_stream(self, given: Given, epochs: int) -> None:
         """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, _, n_rows = given
+        X, _, encoded, weights, rng, begun, _, n_rows, _ = given
         spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
         problem = self._convex_problem(*spaces, encoded, weights, stream=True)
         if not begun:
@@ -303,9 +303,8 @@ class LLSVMClassifier(AnchoredClassifier):
         mean = None
         start = problem.zeros()
         if begun:
-            mean = self.coef_.copy(), self.intercept_.copy()
-            start = getattr(self, "_iterate", mean)
-            start = tuple(a.copy() for a in start)
+            mean = self.coef_, self.intercept_
+            start = getattr(self, "_iterate", None) or tuple(map(np.copy, mean))
         solution = solve_sgd(
             problem,
             start,

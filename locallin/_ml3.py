@@ -204,7 +204,7 @@ class ML3Classifier(LocallyLinearClassifier):
         self.verbose = verbose
 
     def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, _ = given
+        X, y, encoded, weights, rng, refit, held_out, *_ = given
         if not refit:
             self.t_ = 0
             self._choose_scales(X, weights, np.count_nonzero(weights))
@@ -239,10 +239,10 @@ class ML3Classifier(LocallyLinearClassifier):
         Models of zero have no values that latent weights could follow.
         """
         if not given.keep:
-            self._partial_fit(given)
+            self._partial_fit(given._replace(last_pass=False))
 
     def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, _, n_rows = given
+        X, _, encoded, weights, rng, begun, _, n_rows, last_pass = given
         n_rows = n_rows or np.count_nonzero(weights)
         if not begun:
             # Steps as long as those of a fit to all the rows that these stand for.
@@ -251,23 +251,25 @@ class ML3Classifier(LocallyLinearClassifier):
         problem = self._problem(
             X, encoded, weights, begun, rng, stream=True, n_rows=n_rows
         )
-        models = getattr(self, "_iterate", None)
+        models = vars(self).pop("_iterate", None)
         if models is None:
             models = self._models() if begun else problem.zeros()
+        average = self.average and last_pass
         self.t_ += len(problem.visits)
         solution = solve_cccp(
             problem,
-            Models(*models).copy(),
+            Models(*models),
             latent=None if begun else self._first_weights(problem, rng),
             offset=2.0 * self.t_,
             max_iter=1,
-            average_from=1 if self.average else 2,
+            average_from=1 if average else 2,
             shuffle=self.shuffle,
             shrinking=False,
             rng=rng,
             fresh=np.flatnonzero(~self._met) if begun else (),
         )
-        self._iterate = tuple(solution.iterate)
+        if average:
+            self._iterate = tuple(solution.iterate)
         met = np.isin(np.arange(len(self.classes_)), encoded[problem.visits])
         self._met = met | self._met if begun else met
         vars(self).update(self._learned_attributes(*solution.learned))

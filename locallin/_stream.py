@@ -218,6 +218,7 @@ class Run:
         given = estimator._take_block(X, y, classes, *weights or [None])
         given = given._replace(rng=self._rng, n_rows=self._n_rows)
         estimator._begin_stream(given, settings.epochs)
+        estimator._detach()
 
     def learn(self, checkpoint_every: int) -> bool:
         """Learn to the end; True where Ctrl-C ended it before."""
@@ -247,7 +248,9 @@ class Run:
     def _learn_from(self, block: tuple) -> bool:
         X, y, *weights = block
         given = self._estimator._take_block(X, y, None, *weights or [None])
-        return self._estimator._partial_fit(given._replace(rng=self._rng))
+        last_pass = self._epoch + 1 == self._settings.epochs
+        given = given._replace(rng=self._rng, last_pass=last_pass)
+        return self._estimator._partial_fit(given)
 
     def _save(self) -> None:
         if self._checkpoints is None:

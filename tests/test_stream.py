@@ -221,6 +221,31 @@ def test_an_error_leaves_the_model_as_it_was():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_learning_changes_no_array_that_others_hold(name):
+    model = model_of(name, warm_start=True)
+    model.partial_fit(X[:900], y[:900], classes=np.arange(10))
+    for learn in (
+        lambda: model.partial_fit(X[900:], y[900:]),
+        lambda: model.fit_stream((X, y)),
+        lambda: model.partial_fit(X[900:], y[900:]),
+    ):
+        held = learned(model)
+        before = [array.copy() for array in held]
+        learn()
+        np.testing.assert_equal(held, before)
+        assert not np.array_equal(model.coef_, before[0])
+
+
+def test_ml3_averages_in_the_last_pass():
+    for epochs in (1, 2):
+        model = model_of("ml3").fit_stream((X, y), epochs=epochs)
+        mean, last = model.coef_.ravel(), model._iterate[0].ravel()
+        assert not np.array_equal(mean, last)
+        plain = model_of("ml3", average=False).fit_stream((X, y), epochs=epochs)
+        np.testing.assert_array_equal(plain.coef_.ravel(), last)
+
+
 def test_progress_tells_rows_speed_and_time_left(capsys):
     model_of("du", verbose=1).fit_stream((X, y), epochs=2)
     lines = capsys.readouterr().out.splitlines()
