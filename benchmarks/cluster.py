@@ -111,13 +111,16 @@ def errors(folder, name, method) -> dict:
 
 
 def epochs(client, split, method, **more):
-    """Models after epochs on the cluster; the first comes after a warm-up."""
-    model = estimator(on_cluster, method, max_iter=EPOCHS + 1, **more)
+    """A fit and its models after epochs; the first comes after a warm-up.
+
+    The last epoch, in which some methods average, is not among them.
+    """
+    model = estimator(on_cluster, method, max_iter=EPOCHS + 2, **more)
     fit = model._prepare_fit(*collections(client, split))
     current = fit.begin()
     for number in range(1, EPOCHS + 2):
         current, _ = fit.epoch(number, current)
-        yield current
+        yield fit, current
 
 
 def times(folder, name, method) -> dict:
@@ -164,10 +167,10 @@ def traffic(folder, name, method) -> dict:
         course = epochs(client, split, method)
         next(course)
         before = sum(client.run(_sent).values(), Counter())
-        *_, current = course
+        *_, (fit, current) = course
         sent = sum(client.run(_sent).values(), Counter()) - before
         learner = current.result().learner
-    rounds = -(-BLOCKS // SHARDS)
+    rounds = fit._plan.n_rounds
     return {
         "model_bytes_per_round": sent["models"] / (EPOCHS * rounds),
         "data_bytes_per_round": sent["data"] / (EPOCHS * rounds),

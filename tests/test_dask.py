@@ -24,8 +24,11 @@ from locallin.dask import BlockError, _blocks, _fit, _scheme
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def in_one_process(name, X, y, n_shards, block=40):
-    """The scheme in a loop, for data that the sample covers."""
+def in_one_process(name, X, y, n_shards, block=40, pieces=1):
+    """The scheme in a loop, for data that the sample covers.
+
+    ``block`` is the size of the pieces into which the blocks are cut.
+    """
     local = getattr(locallin, name)(random_state=0, **SETTINGS[name])
     if name == "LLSVMClassifier":
         local.set_params(solver="sgd")
@@ -38,7 +41,7 @@ def in_one_process(name, X, y, n_shards, block=40):
         taken = learner._take_block(*part, classes, None)
         return taken._replace(rng=np.random.RandomState(seed))
 
-    seeds = rng.randint(2**31 - 1, size=len(blocks) + 2)
+    seeds = rng.randint(2**31 - 1, size=len(blocks) // pieces + 2)
     first = given(local, (X, y), seeds[-2])._replace(n_rows=len(X))
     local._begin_stream(first, local.max_iter)
     shards = np.array_split(np.arange(len(blocks)), n_shards)
@@ -50,16 +53,18 @@ def in_one_process(name, X, y, n_shards, block=40):
         steps = np.mean([max(1, round(len(b[1]) / batch)) for b in blocks])
         local._adam[-1][1] = local.max_iter * n_rounds * steps
     history = []
-    for _ in range(local.max_iter):
+    for epoch in range(1, local.max_iter + 1):
+        seeds = rng.randint(2**31 - 1, size=len(blocks))
         orders = [rng.permutation(shard) for shard in shards]
         met = 0.0
         for r in range(n_rounds):
             chosen = [order[r] for order in orders if r < len(order)]
-            seeds = rng.randint(2**31 - 1, size=len(chosen))
             turns, losses = [], []
-            for i, seed in zip(chosen, seeds, strict=True):
+            for i in chosen:
                 learner = pickle.loads(pickle.dumps(local))
-                learner._partial_fit(given(learner, blocks[i], seed))
+                taken = given(learner, blocks[i], seeds[i])
+                last_pass = epoch == local.max_iter
+                learner._partial_fit(taken._replace(last_pass=last_pass))
                 turns.append((learner, len(blocks[i][1])))
                 losses.append(learner.objective_history_[-1] * len(blocks[i][1]))
             met += sum(losses)
@@ -112,6 +117,41 @@ def test_one_block_is_the_local_stream(threads, rows, name):
 def test_shards_are_averaged(threads, rows, name):
     model = make(name, n_shards=4).fit(*cut(*rows))
     assert_same(model, in_one_process(name, *rows, n_shards=4))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_large_blocks_are_cut_for_averages(threads, rows, name, monkeypatch):
+    monkeypatch.setattr(_fit, "LEAST_ROWS", 40)
+    monkeypatch.setattr(_fit, "BYTES_PER_BYTE_OF_MODELS", 0.0)
+    X, y = rows[0][:320], rows[1][:320]
+    model = make(name, n_shards=4).fit(*cut(X, y, size=80))
+    assert_same(model, in_one_process(name, X, y, n_shards=4, pieces=2))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_blocks_are_not_cut_for_a_model_as_large(threads, rows, name, monkeypatch):
+    monkeypatch.setattr(_fit, "LEAST_ROWS", 1)
+    monkeypatch.setattr(_fit, "BYTES_PER_BYTE_OF_MODELS", 100.0)
+    model = make(name, n_shards=4).fit(*cut(*rows))
+    assert_same(model, in_one_process(name, *rows, n_shards=4))
+
+
+def test_one_shard_needs_few_tasks_and_has_the_same_bits(threads, rows, monkeypatch):
+    learned, n_blocks = [], []
+    honest = _fit.ClusterFit._learn
+
+    def counting(self, run, *given):
+        n_blocks.append(len(run))
+        return honest(self, run, *given)
+
+    monkeypatch.setattr(_fit.ClusterFit, "_learn", counting)
+    for limit in (0, 80 * rows[0][0].nbytes, 2**28):
+        monkeypatch.setattr(_fit, "BYTES_OF_A_TASK", limit)
+        model = make("SAPLClassifier", n_shards=1, max_iter=1).fit(*cut(*rows))
+        learned.append(model)
+    assert sorted(n_blocks) == [1] * 9 + [1] + [2] * 4 + [9]
+    assert_same(learned[0], learned[1])
+    assert_same(learned[0], learned[2])
 
 
 @pytest.mark.parametrize("name", SETTINGS)

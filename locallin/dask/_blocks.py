@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 from dask.base import is_dask_collection
 from dask.delayed import Delayed
+from dask.sizeof import sizeof
 from dask.utils import is_dataframe_like, is_series_like
 from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
@@ -29,6 +30,7 @@ class Survey(NamedTuple):
     """What a block tells about itself; the lists are by class."""
 
     n_rows: int
+    n_bytes: int  # of the rows
     dtype: np.dtype
     classes: np.ndarray
     rows: np.ndarray  # of the class
@@ -151,4 +153,5 @@ def survey(block: Block) -> Survey:
         np.bincount(encoded, part, len(classes))
         for part in (None, weights > 0, weights)
     )
-    return Survey(len(encoded), block.X.dtype, classes, rows, counted, sums)
+    size = sizeof(block.X)
+    return Survey(len(encoded), size, block.X.dtype, classes, rows, counted, sums)

@@ -1,6 +1,8 @@
 """The course of a fit: survey, sample, anchors, epochs."""
 
+from itertools import pairwise
 from time import monotonic
+from typing import NamedTuple
 
 import dask
 import numpy as np
@@ -17,17 +19,33 @@ from locallin.dask._blocks import (
     survey,
 )
 from locallin.dask._cluster import Session
-from locallin.dask._scheme import Plan, Recipe
+from locallin.dask._scheme import Plan, Recipe, Turn
 
 # Rows from which scales, first anchors, bandwidth and first steps are chosen.
 SAMPLE_ROWS = 20_000
 # Steps of Lloyd's algorithm on all rows, after k-means on the sample.
 LLOYD_ROUNDS = 3
+# Rows that a shard learns from between two averages: at least so many, and so many
+# that they are ten times the models that one place gets from all shards.
+LEAST_ROWS = 8192
+BYTES_PER_BYTE_OF_MODELS = 10.0
+# Rows of one task where nothing is averaged.
+BYTES_OF_A_TASK = 2**28
 # Work that a lost worker may cost, beside the current epoch.
 SECONDS_BETWEEN_COPIES = 10.0
 # Sums that are added up together.
 _SUMMANDS = 16
 _LARGEST_SEED = np.iinfo(np.int32).max
+
+
+class Piece(NamedTuple):
+    """Rows that are learned from at one go."""
+
+    block: Future
+    codes: Future
+    place: str  # in errors
+    home: list[str] | None  # addresses of the workers with its block
+    n_rows: int
 
 
 class ClusterFit:
@@ -76,16 +94,14 @@ class ClusterFit:
         mean = weights.sum(axis=0) @ factors / counted.sum()
         self._recipe = Recipe(classes, factors / mean)
         self._busy = np.flatnonzero(counted)
-        n_shards = min(estimator.n_shards, len(self._busy))
-        self._shards = np.array_split(self._busy, n_shards)
-        n_rounds = len(self._shards[0])
-        self._plan = Plan(counted[self._busy], estimator.max_iter, n_shards, n_rounds)
+        self._rows = counted[self._busy]
+        self._bytes_of_a_row = sum(s.n_bytes for s in found) / rows.sum()
 
     def begin(self) -> Future:
-        """Choose anchors, scales and first steps."""
+        """Choose anchors, scales and first steps, and share out the rows."""
         session, recipe, blocks = self._session, self._recipe, self._session.blocks
-        n_rows = self._plan.rows.sum()
-        sizes = apportion(min(SAMPLE_ROWS, n_rows), self._plan.rows)
+        n_rows, epochs = int(self._rows.sum()), self._estimator.max_iter
+        sizes = apportion(min(SAMPLE_ROWS, n_rows), self._rows)
         *seeds, seed, again = self._seeds(len(self._busy) + 2)
         near = session.holders()
         sample = [
@@ -95,23 +111,42 @@ class ClusterFit:
             for i, size, own in zip(self._busy, sizes, seeds, strict=True)
             if size
         ]
-        task = scheme.begun, self._learner, recipe, self._plan, seed, *sample
+        task = scheme.begun, self._learner, recipe, n_rows, epochs, seed, *sample
         learner = session.submit(*task)
         may_move = n_rows > SAMPLE_ROWS and not hasattr(self._learner, "coef_")
         clusters = session.submit(scheme.has_clusters, learner)
         if may_move and session.results([clusters])[0]:
             for number in range(LLOYD_ROUNDS):
                 learner = self._move_anchors(learner, number, near)
-            task = scheme.begun_again, learner, recipe, self._plan, again, *sample
+            task = scheme.begun_again, learner, recipe, n_rows, epochs, again, *sample
             learner = session.submit(*task)
-        self._codes = {
-            i: session.submit(
-                scheme.coded, learner, blocks[i], recipe, name=i, near=near[i]
-            )
-            for i in self._busy
-        }
+        self._share_out(learner, near)
         self._copied = monotonic()
-        return session.submit(scheme.common, learner)
+        return session.submit(scheme.common, learner, self._plan)
+
+    def _share_out(self, learner: Future, near) -> None:
+        """Cut the blocks, where models are to be averaged, and form shards."""
+        session, recipe = self._session, self._recipe
+        n_shards = min(self._estimator.n_shards, len(self._busy))
+        n_pieces = 1
+        if n_shards > 1:
+            (size,) = session.results([session.submit(scheme.size, learner)])
+            least = rows_between_averages(n_shards, size, self._bytes_of_a_row)
+            n_pieces = np.maximum(1, self._rows // least).astype(int)
+        pieces = []
+        for i, n_rows, n in np.broadcast(self._busy, self._rows, n_pieces):
+            for start, stop in pairwise(np.linspace(0, n_rows, n + 1).astype(int)):
+                where = {"name": f"{i}-{start}", "near": near[i]}
+                given = scheme.cut, session.blocks[i], recipe, start, stop
+                block = session.submit(*given, **where)
+                codes = session.submit(scheme.coded, learner, block, **where)
+                place = session.places[i]
+                pieces.append(Piece(block, codes, place, near[i], stop - start))
+        self._pieces = pieces
+        session.blocks, session.places = ([p[k] for p in pieces] for k in (0, 2))
+        self._shards = np.array_split(np.arange(len(pieces)), n_shards)
+        rows = np.array([piece.n_rows for piece in pieces])
+        self._plan = Plan(rows, self._estimator.max_iter, n_shards)
 
     def _move_anchors(self, learner: Future, number: int, near) -> Future:
         submit, blocks = self._session.submit, self._session.blocks
@@ -138,18 +173,15 @@ class ClusterFit:
     def epoch(self, number: int, current: Future) -> tuple[Future, np.ndarray]:
         """One pass of all shards from a common model: the next, and its sums."""
         session = self._session
-        near = session.holders()
+        homes = [piece.home for piece in self._pieces]
+        # Pieces may not be there yet.
+        near = [
+            held or home for held, home in zip(session.holders(), homes, strict=True)
+        ]
         current = self._kept(current, number)
-        for place, blocks in enumerate(self._rounds()):
-            seeds = self._seeds(len(blocks))
-            turns = [
-                session.submit(
-                    scheme.learned, session.places[i], number, current,
-                    session.blocks[i], self._codes[i], self._recipe, seed,
-                    name=f"epoch-{number}-block-{i}", near=near[i],
-                )
-                for i, seed in zip(blocks, seeds, strict=True)
-            ]  # fmt: skip
+        seeds = self._seeds(len(session.blocks))
+        for place, runs in enumerate(self._rounds(near)):
+            turns = [self._learn(run, number, current, seeds, near) for run in runs]
             if len(turns) == 1:
                 (current,) = turns
             else:
@@ -157,12 +189,25 @@ class ClusterFit:
                 current = session.submit(scheme.averaged, current, *turns, name=name)
         del turns  # dask drops what nobody wants
         (sums,) = session.results([session.submit(scheme.tally, current, name=number)])
-        if sums[0] != self._plan.rows.sum():
+        if sums[0] != self._rows.sum():
             raise RuntimeError(
                 f"Epoch {number} has seen {sums[0]:.0f} rows, but there are "
-                f"{self._plan.rows.sum()}."
+                f"{self._rows.sum()}."
             )
         return current, sums
+
+    def _learn(
+        self, run: list[int], number: int, current: Future, seeds, near
+    ) -> Future:
+        """Start to learn from pieces that are in one place."""
+        pieces = [self._pieces[i] for i in run]
+        blocks, codes, places, *_ = map(list, zip(*pieces, strict=True))
+        is_last = number == self._plan.epochs
+        turn = Turn(number, is_last, places, [seeds[i] for i in run])
+        return self._session.submit(
+            scheme.learned, turn, current, blocks, codes, self._recipe,
+            name=f"epoch-{number}-piece-{run[0]}", near=near[run[0]],
+        )  # fmt: skip
 
     def learner(self, current: Future):
         """The estimator of a common model."""
@@ -179,16 +224,35 @@ class ClusterFit:
         (model,) = self._session.results([current])
         return self._session.submit(scheme.resumed, model, name=number)
 
-    def _rounds(self) -> list[list[int]]:
-        """Blocks that are learned from at the same time, round after round."""
+    def _rounds(self, near) -> list[list[list[int]]]:
+        """What each shard learns from in each round."""
         orders = self._shards
         if self._estimator.shuffle:
             orders = [self._rng.permutation(shard) for shard in orders]
-        n_rounds = len(orders[0])
-        return [[o[r] for o in orders if r < len(o)] for r in range(n_rounds)]
+        if len(orders) == 1:
+            return [[run] for run in self._runs(orders[0], near)]
+        n_rounds = self._plan.n_rounds
+        return [[[o[r]] for o in orders if r < len(o)] for r in range(n_rounds)]
+
+    def _runs(self, order, near) -> list[list[int]]:
+        """Pieces in their order, those together that one task can learn from."""
+        runs, n_rows, most = [], 0, BYTES_OF_A_TASK / self._bytes_of_a_row
+        for before, i in pairwise([None, *order]):
+            n_rows += self._plan.rows[i]
+            if runs and near[i] and near[i] == near[before] and n_rows <= most:
+                runs[-1].append(i)
+            else:
+                runs.append([i])
+                n_rows = self._plan.rows[i]
+        return runs
 
     def _seeds(self, size: int) -> list[int]:
         return self._rng.randint(_LARGEST_SEED, size=size).tolist()
+
+
+def rows_between_averages(n_shards: int, model: int, row: float) -> float:
+    """How many rows of a shard are worth an average; a model and a row in bytes."""
+    return max(LEAST_ROWS, BYTES_PER_BYTE_OF_MODELS * n_shards * model / row)
 
 
 def _names(counts) -> list[str]:

@@ -21,9 +21,6 @@ from locallin.dask._blocks import Block, BlockError
 from locallin.data._blocks import joined
 from locallin.kernels.rows import Codes, add_difference
 
-# What learning changes in an estimator.
-_MOVING = ("coef_", "intercept_", "coding_", "_iterate", "_adam", "_met", "t_", "t0_")
-
 
 @sizeof.register((LocallyLinearClassifier, Coding))
 def _bytes(model) -> int:
@@ -39,12 +36,16 @@ class Recipe(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """How much there is to learn from."""
+    """How the rows are shared out."""
 
-    rows: np.ndarray  # that count, of each block
+    rows: np.ndarray  # of each piece
     epochs: int
     n_shards: int
-    n_rounds: int  # of an epoch
+
+    @property
+    def n_rounds(self) -> int:
+        """Averages in an epoch."""
+        return -(-len(self.rows) // self.n_shards)
 
     def local_steps(self, batch_size: int) -> float:
         """Steps that a shard takes in all epochs, in batches as Adam cuts them."""
@@ -52,11 +53,20 @@ class Plan(NamedTuple):
         return self.epochs * self.n_rounds * float(steps.mean())
 
 
+class Turn(NamedTuple):
+    """What a task learns from: pieces with their names and seeds, in this order."""
+
+    epoch: int
+    last_pass: bool
+    places: list[str]
+    seeds: list[int]
+
+
 class Common(NamedTuple):
     """A model, and sums over the rows it was learned from in an epoch.
 
     These are: rows, objective, active anchors, perplexity. ``own`` and ``weight`` are
-    those of the last block, ``before`` those of the blocks before it.
+    those of the last turn, ``before`` those of the turns before it.
     """
 
     learner: Any
@@ -106,6 +116,11 @@ def counted(block: Block, recipe: Recipe) -> Block:
     return Block(block.X[seen], block.y[seen], weights[seen])
 
 
+def cut(block: Block, recipe: Recipe, start: int, stop: int) -> Block:
+    """A piece of the rows that count."""
+    return Block(*(part[start:stop] for part in counted(block, recipe)))
+
+
 def drawn(block: Block, recipe: Recipe, size: int, seed: int) -> Block:
     """A random sample of the rows that count, in their order."""
     block = counted(block, recipe)
@@ -121,27 +136,16 @@ def _taken(learner, block: Block, recipe: Recipe, seed: int) -> Given:
     return given._replace(rng=np.random.RandomState(seed))
 
 
-def begun(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
-    """Choose from a sample what ``fit`` chooses from all rows."""
+def begun(learner, recipe: Recipe, n_rows: int, epochs: int, seed: int, *parts: Block):
+    """Choose from a sample of ``n_rows`` what ``fit`` chooses from all of them."""
     learner = copy(learner)
     with one_thread():
         given = _taken(learner, Block(*joined(parts)), recipe, seed)
-        given = given._replace(n_rows=int(plan.rows.sum()))
-        learner._begin_stream(given, plan.epochs)
-    if getattr(learner, "t0", None) == "auto" and hasattr(learner, "t0_"):
-        # An average of n models takes steps n times as long: it is as far after an
-        # epoch as one model.
-        learner.t0_ = max(learner.t0_ / plan.n_shards, 2.0)
-    if hasattr(learner, "_adam"):
-        # Shards share a batch: an epoch has as many steps as that of a local fit.
-        learner._rows_of_batch = max(1, learner._rows_of_batch // plan.n_shards)
-        *moments, (taken, _) = learner._adam
-        planned = plan.local_steps(learner._rows_of_batch)
-        learner._adam = *moments, np.array([taken, planned])
+        learner._begin_stream(given._replace(n_rows=n_rows), epochs)
     return learner
 
 
-def begun_again(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
+def begun_again(learner, recipe: Recipe, n_rows, epochs, seed: int, *parts: Block):
     """Keep anchors that have moved, and choose the rest anew."""
     learner = copy(learner)
     coding = learner.coding_ = copy(learner.coding_)
@@ -150,7 +154,12 @@ def begun_again(learner, recipe: Recipe, plan: Plan, seed: int, *parts: Block):
         where, _ = learner._spaces(X)
         rng = np.random.RandomState(seed)
         coding.bandwidth_ = coding._choose_bandwidth(where, weights, rng)
-    return begun(learner, recipe, plan, seed, *parts)
+    return begun(learner, recipe, n_rows, epochs, seed, *parts)
+
+
+def size(learner) -> int:
+    """Bytes of what a shard sends, about."""
+    return sizeof(learner)
 
 
 def has_clusters(learner) -> bool:
@@ -192,8 +201,19 @@ def moved(learner, gathering: tuple[np.ndarray, np.ndarray]):
     return learner
 
 
-def common(learner) -> Common:
-    """The model with which learning begins."""
+def common(learner, plan: Plan) -> Common:
+    """The model with which learning begins, its steps made for several shards."""
+    learner = copy(learner)
+    if getattr(learner, "t0", None) == "auto" and hasattr(learner, "t0_"):
+        # An average of n models takes steps n times as long: it is as far after an
+        # epoch as one model.
+        learner.t0_ = max(learner.t0_ / plan.n_shards, 2.0)
+    if hasattr(learner, "_adam"):
+        # Shards share a batch: an epoch has as many steps as that of a local fit.
+        learner._rows_of_batch = max(1, learner._rows_of_batch // plan.n_shards)
+        *moments, (taken, _) = learner._adam
+        planned = plan.local_steps(learner._rows_of_batch)
+        learner._adam = *moments, np.array([taken, planned])
     return Common(learner)
 
 
@@ -217,37 +237,48 @@ class _KnownCodes:
         return self._codes
 
 
-def coded(learner, block: Block, recipe: Recipe) -> Codes | None:
-    """Codes of a block, where anchors stay and every epoch would find the same."""
+def coded(learner, piece: Block) -> Codes | None:
+    """Codes of a piece, where anchors stay and every epoch would find the same."""
     if isinstance(learner, JointClassifier) or not hasattr(learner, "coding_"):
         return None
     with one_thread():
-        where, _ = learner._spaces(counted(block, recipe).X)
+        where, _ = learner._spaces(piece.X)
         return learner.coding_._encode(as_rows(where), learner.n_jobs)
 
 
-def learned(
-    place: str, epoch: int, start: Common, block: Block, codes, recipe, seed: int
-) -> Common:
-    """One pass over a block, from the common model."""
-    try:
-        with one_thread():
-            learner = copy(start.learner)
-            learner.objective_history_ = np.empty(0)
-            if codes is not None:
-                learner.coding_ = _KnownCodes(learner.coding_, codes)
-            block = counted(block, recipe)
-            learner._partial_fit(_taken(learner, block, recipe, seed))
-            if codes is not None:
-                learner.coding_ = start.learner.coding_
-    except Exception as error:
-        raise BlockError(f"{place}: {error}") from error
+def learned(turn: Turn, start: Common, pieces: list, codes: list, recipe) -> Common:
+    """One pass over some pieces, from the common model."""
+    learner = copy(start.learner)
+    learner._detach()
+    own, weight = np.zeros(4), 0.0
+    parts = zip(turn.places, turn.seeds, pieces, codes, strict=True)
+    for place, seed, piece, known in parts:
+        try:
+            own += _learned_from(learner, piece, known, recipe, seed, turn.last_pass)
+        except Exception as error:
+            raise BlockError(f"{place}: {error}") from error
+        weight += piece.weights.sum(dtype=float)
+    return Common(learner, turn.epoch, start.tally(turn.epoch), own, weight)
+
+
+def _learned_from(
+    learner, piece: Block, codes, recipe: Recipe, seed: int, last_pass: bool
+) -> np.ndarray:
+    """Change a learner; sums as in ``Common``."""
+    learner.objective_history_ = np.empty(0)
+    coding = getattr(learner, "coding_", None)
+    with one_thread():
+        if codes is not None:
+            learner.coding_ = _KnownCodes(coding, codes)
+        given = _taken(learner, piece, recipe, seed)
+        learner._partial_fit(given._replace(last_pass=last_pass))
+        if codes is not None:
+            learner.coding_ = coding
     histories = "objective_history_", "active_history_", "perplexity_history_"
     met = [getattr(learner, name)[-1] for name in histories if hasattr(learner, name)]
-    own = np.zeros(4)
-    own[: 1 + len(met)] = len(block.y) * np.array([1.0, *met])
-    weight = block.weights.sum(dtype=float)
-    return Common(learner, epoch, start.tally(epoch), own, weight)
+    sums = np.zeros(4)
+    sums[: 1 + len(met)] = len(piece.y) * np.array([1.0, *met])
+    return sums
 
 
 def averaged(start: Common, *turns: Common) -> Common:
@@ -256,7 +287,7 @@ def averaged(start: Common, *turns: Common) -> Common:
     sums = start.tally(epoch) + sum(turn.own for turn in turns)
     learner = copy(turns[0].learner)
     weights = np.array([turn.weight for turn in turns])
-    for name in _MOVING:
+    for name in learner._moving:
         if hasattr(learner, name):
             values = [getattr(turn.learner, name) for turn in turns]
             origin = getattr(start.learner, name, values[0])
