@@ -401,8 +401,8 @@ def test_an_interrupted_search_can_be_resumed(capsys, monkeypatch, iris):
 def test_an_interrupted_fit_saves_what_it_has(capsys, monkeypatch, iris):
     fit = locallin.LLSVMClassifier.fit
 
-    def interrupted(self, X, y):
-        fit(self, X, y)
+    def interrupted(self, X, y, sample_weight=None):
+        fit(self, X, y, sample_weight)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(locallin.LLSVMClassifier, "fit", interrupted)

@@ -50,7 +50,7 @@ def train(args) -> int:
     model, scale, blocks = fit(args, settings)
     store(model, path)
     about = model.about
-    right = sum(int((model.estimator.predict(X) == y).sum()) for X, y in blocks)
+    right = sum(int((model.estimator.predict(X) == y).sum()) for X, y, *_ in blocks)
     result = {
         "model": str(path),
         "method": args.method,
@@ -67,10 +67,11 @@ def train(args) -> int:
 
 
 def _train_at_once(args, settings) -> Trained:
-    data, about = training_data(args)
+    data, weights, about = training_data(args)
     scale = scaling(args, data.X)
     settings = with_classes(settings, data.y)
-    model = fit_model(make_pipeline(scale, args.method, settings), data, about)
+    pipeline = make_pipeline(scale, args.method, settings)
+    model = fit_model(pipeline, data, about, weights)
     starts = range(0, len(data.y), _LARGEST_BLOCK)
     rows = (slice(start, start + _LARGEST_BLOCK) for start in starts)
     return Trained(model, scale, ((data.X[r], data.y[r]) for r in rows))

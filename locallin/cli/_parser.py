@@ -80,7 +80,13 @@ def _add_train(add, method) -> None:
         help="with --stream: keep the state of the run there; after a crash the same "
         "command goes on from it",
     )
-    _fitting(command, method, METHODS)
+    reading = _fitting(command, method, METHODS)
+    reading.add_argument(
+        "--weight",
+        type=_column,
+        metavar="COLUMN",
+        help="column of CSV, Parquet and Arrow with the weights of the rows",
+    )
 
 
 def _add_tune(add, method) -> None:
@@ -118,7 +124,7 @@ def _add_tune(add, method) -> None:
     _fitting(command, method, [name for name in METHODS if name != "ll-cv"])
 
 
-def _fitting(command, method, methods) -> None:
+def _fitting(command, method, methods):
     command.usage = "%(prog)s [OPTION ...] DATA MODEL"
     command.add_argument("data", metavar="DATA", help="training file, - for stdin")
     command.add_argument("model", metavar="MODEL", help="file to write the model to")
@@ -146,6 +152,7 @@ def _fitting(command, method, methods) -> None:
     )
     if method in methods:
         add_parameters(command, method)
+    return group
 
 
 def _add_predict(add) -> None:
@@ -255,7 +262,7 @@ def _reading(command):
     )
     group.add_argument(
         "--label",
-        type=_label,
+        type=_column,
         metavar="COLUMN",
         help="label column of CSV and Parquet: name, or position from 1, or from the "
         "end with -1 (default: label, class, target or y; or else the last)",
@@ -278,7 +285,7 @@ def header_choice(word: str) -> bool | None:
     return _YES_NO[word]
 
 
-def _label(text: str) -> str | int:
+def _column(text: str) -> str | int:
     try:
         position = int(text)
     except ValueError:

@@ -46,20 +46,22 @@ class ScaledRows:
         self.names = self._source.names
         self.n_rows = 0
         self._scaler: Any = None
+        self._weight = 0.0
 
     def _must_unpack(self, X) -> bool:
         return self.dense and sparse.issparse(X)
 
     def raw(self):
         """Blocks as they are in the file, dense where they have to be."""
-        for X, y, *_ in self._source:
-            yield X.toarray() if self._must_unpack(X) else X, y
+        for X, *beside in self._source:
+            yield X.toarray() if self._must_unpack(X) else X, *beside
 
     def survey(self, scaler) -> np.ndarray:
-        """Fit the scaler, count the rows; return the classes."""
+        """Fit the scaler, count the rows, add up weights; return the classes."""
         classes: list[np.ndarray] = []
-        for X, y in self.raw():
+        for X, y, *weights in self.raw():
             self.n_rows += len(y)
+            self._weight += float(sum(map(np.sum, weights)))
             classes = [np.unique(np.concatenate([*classes, np.unique(y)]))]
             if scaler is not None:
                 # Rows of norm 1 need nothing from the rows before.
@@ -68,9 +70,10 @@ class ScaledRows:
         return classes[0]
 
     def __call__(self):
-        """A pass over the scaled rows."""
-        for X, y in self.raw():
-            yield X if self._scaler is None else self._scaler.transform(X), y
+        """A pass over the scaled rows; their weights have a mean of one."""
+        for X, y, *weights in self.raw():
+            X = X if self._scaler is None else self._scaler.transform(X)
+            yield X, y, *(part * (self.n_rows / self._weight) for part in weights)
 
 
 def train_in_blocks(args, settings: dict[str, Any]) -> Trained:

@@ -51,12 +51,13 @@ def reading_options(args, model: Model | None = None) -> Options:
         args.delimiter,
         args.header,
         args.zero_based or about.get("zero_based", False),
+        weight=getattr(args, "weight", None),
     )
 
 
-def training_data(args) -> tuple[Data, dict[str, Any]]:
-    """Rows to train on, and what a model has to know about them."""
-    data, columns = load(args.data, reading_options(args))
+def training_data(args) -> tuple[Data, Any, dict[str, Any]]:
+    """Rows to train on, their weights, and what a model has to know about them."""
+    data, columns, weights = load(args.data, reading_options(args))
     X, y, names = data
     if y is None:
         raise DataError(f"{args.data} has no labels to learn from.")
@@ -67,7 +68,8 @@ def training_data(args) -> tuple[Data, dict[str, Any]]:
     if dense and sparse.issparse(X):
         X = X.toarray()
     label = _label_place(columns)
-    return Data(X, y, names), about_data(args, names, label, dense, X.shape[0])
+    about = about_data(args, names, label, dense, X.shape[0])
+    return Data(X, y, names), weights, about
 
 
 def is_dense(args, X) -> bool:
@@ -181,14 +183,18 @@ def _progress_bar(estimator) -> Iterator[None]:
         estimator.set_callbacks()
 
 
-def fit_model(pipeline: Pipeline, data: Data, about: dict[str, Any]) -> Model:
+def fit_model(
+    pipeline: Pipeline, data: Data, about: dict[str, Any], weights=None
+) -> Model:
     """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
     # Step by step, because a step of a pipeline can have no progress bar.
     began = time.perf_counter()
     X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
     classifier = pipeline[-1]
     with _progress_bar(classifier):
-        interrupted = was_interrupted(classifier, lambda: classifier.fit(X, data.y))
+        interrupted = was_interrupted(
+            classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
+        )
     return Model(pipeline, {**about, **ending(began, interrupted)})
 
 

@@ -119,7 +119,7 @@ def tune(args) -> int:
     # A model beside a log of its own is that of an earlier run.
     resumed = args.log is None and log.is_file()
     path = check_output(args.model, args.force or resumed)
-    data, about = training_data(args)
+    data, _, about = training_data(args)
     fixed = with_classes(fixed, data.y)
     scale = scaling(args, data.X)
     folds = args.folds or (_FOLDS if len(data.y) <= _ROWS_FOR_FOLDS else 1)

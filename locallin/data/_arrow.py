@@ -41,8 +41,10 @@ class _ArrowColumns:
         if self.columns.label is not None and options.with_labels:
             self._label = header[self.columns.label]
         self.has_labels = self._label is not None
-        self._used = [*self._features, *([self._label] if self.has_labels else [])]
-        for name in self._features:
+        numbers = [header[column] for column in self.columns.numbers]
+        self._weight = None if self.columns.weight is None else numbers[-1]
+        self._used = [*numbers, *([self._label] if self.has_labels else [])]
+        for name in numbers:
             self._check_type(name, schema.field(name).type, pyarrow.types)
 
     def _check_type(self, name, kind, types) -> None:
@@ -74,8 +76,8 @@ class _ArrowColumns:
         """Options for more files of the kind."""
         return options
 
-    def blocks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """Blocks of rows and of labels."""
+    def blocks(self, size: int) -> Iterator[tuple]:
+        """Blocks of rows, of labels and, if there is a column, of weights."""
         return regrouped(self._converted(size), size)
 
     def _converted(self, size: int) -> Iterator[tuple]:
@@ -88,17 +90,23 @@ class _ArrowColumns:
             for start in range(0, batch.num_rows, size):
                 yield self._block(batch.slice(start, size))
 
-    def _block(self, batch) -> tuple[np.ndarray, np.ndarray | None]:
+    def _block(self, batch) -> tuple:
         X = np.empty((batch.num_rows, self.n_features))
         for place, name in enumerate(self._features):
-            column = self._complete(batch, name)
-            X[:, place] = column.to_numpy(zero_copy_only=False)
+            X[:, place] = self._numbers(batch, name)
         check_finite(self.name, X, self._start, self.columns.names)
-        labels = None
+        beside = [None]
         if self._label is not None:
-            labels = np.array(self._complete(batch, self._label).to_pylist())
+            beside = [np.array(self._complete(batch, self._label).to_pylist())]
+        if self._weight is not None:
+            weights = self._numbers(batch, self._weight).astype(np.float64)
+            check_finite(self.name, weights[:, None], self._start, [self._weight])
+            beside.append(weights)
         self._start += len(X)
-        return X, labels
+        return X, *beside
+
+    def _numbers(self, batch, name: str) -> np.ndarray:
+        return self._complete(batch, name).to_numpy(zero_copy_only=False)
 
     def _complete(self, batch, name: str):
         column = batch.column(name)

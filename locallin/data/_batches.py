@@ -151,6 +151,7 @@ def batches(
     *,
     format: str | None = None,
     label: str | int | None = "auto",
+    weight: str | int | None = None,
     labels=None,
     weights=None,
     features: int | Sequence[str] | None = None,
@@ -183,6 +184,9 @@ def batches(
         iterable as they come, and is 4096 for files and arrays.
     format, label, features, delimiter, header, zero_based, classes
         As in :func:`read`.
+    weight : str, int or None, default=None
+        Name or position (from 0, negative from the end) of a column with the weights
+        of the rows, in CSV, Parquet and Arrow files.
     labels, weights : path, array or None, default=None
         Labels and weights of a .npy file: .npy files as well, or arrays.
 
@@ -222,6 +226,7 @@ def batches(
         zero_based,
         labels=labels,
         weights=weights,
+        weight=weight,
     )
     return make_batches(source, size, options, classes)
 

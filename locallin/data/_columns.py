@@ -14,7 +14,7 @@ LABEL_NAMES = ("label", "class", "target", "y")
 
 @dataclass(frozen=True)
 class Columns:
-    """Positions of the features and of the label, and their names.
+    """Positions of the features, of the label and of the weight, and their names.
 
     Files whose labels are no column have no position of it.
     """
@@ -23,18 +23,27 @@ class Columns:
     label: int | None
     names: list[str] | None
     label_name: str | None
+    weight: int | None = None
+
+    @property
+    def numbers(self) -> list[int]:
+        """Positions of what is read as numbers: the features and, last, the weight."""
+        return [*self.features, *([] if self.weight is None else [self.weight])]
 
 
 def choose_columns(
     source: str, header: list[str] | None, width: int, options: Options
 ) -> Columns:
-    """Tell features and label apart.
+    """Tell features, label and weight apart.
 
     Where the features are known (``options.features``) a label is optional, and names
     say where they stand.
     """
     if header is not None:
         _check_header(source, header)
+    weight = None
+    if options.weight is not None:
+        weight = _position(source, header, width, options.weight, "weight")
     known = options.features
     named = header is not None and known is not None and not isinstance(known, int)
     if named:
@@ -46,34 +55,49 @@ def choose_columns(
                 + f"; its columns are {_listed(header)}."
             )
         features = [header.index(name) for name in known]
+        if weight in features:
+            raise DataError(
+                f"{source}: the weight {header[weight]!r} is one of the features."
+            )
         label = _optional_label(header, width, options)
         return Columns(
             features,
             None if label in features else label,
             list(known),
             None if label is None else header[label],
+            weight,
         )
+    # Where the label is if nobody says so.
+    last = width - 2 if weight == width - 1 else width - 1
     if known is None:
-        label = _label(source, header, width, options.label)
+        label = _label(source, header, width, options.label, last)
     else:
         count = options.n_features
         label = None
-        if width == count + 1 and options.label is not None:
-            label = _expected_label(source, header, width, options)
-        elif width != count:
+        others = width - (weight is not None)
+        if others == count + 1 and options.label is not None:
+            label = _expected_label(source, header, width, options, last)
+        elif others != count:
             raise DataError(
-                f"{source} has {width} columns where {count} features"
+                f"{source} has {others} columns where {count} features"
                 f"{'' if options.label is None else ', and at most a label,'} are "
                 "expected: is it the right file, with the right delimiter?"
             )
-    features = [column for column in range(width) if column != label]
+    if label is not None and label == weight:
+        raise DataError(
+            f"{source}: column {label + 1} cannot be both the label and the weight: "
+            "say which column is the label."
+        )
+    features = [column for column in range(width) if column not in (label, weight)]
     if not features:
         raise DataError(
             f"{source} has one column only, which is the label: is the delimiter right?"
+            if weight is None
+            else f"{source} has no columns beside the label and the weight."
         )
     names = None if header is None else [header[column] for column in features]
     label_name = None if header is None or label is None else header[label]
-    return Columns(features, label, names, label_name)
+    return Columns(features, label, names, label_name, weight)
 
 
 def _check_header(source, header) -> None:
@@ -88,30 +112,35 @@ def _check_header(source, header) -> None:
         raise DataError(f"{source}: two columns are named {twice[0]!r}: rename one.")
 
 
-def _label(source, header, width, label) -> int | None:
+def _label(source, header, width, label, last: int) -> int | None:
     if label is None:
         return None
     if label == "auto":
         label = _optional_label(header, width, Options())
-        return width - 1 if label is None else label
-    if isinstance(label, str):
+        return last if label is None else label
+    return _position(source, header, width, label, "label")
+
+
+def _position(source, header, width, column: str | int, what: str) -> int:
+    """Where a column is that was named or counted."""
+    if isinstance(column, str):
         if header is None:
             raise DataError(
-                f"{source} has no header, so no label column {label!r}: give its "
+                f"{source} has no header, so no {what} column {column!r}: give its "
                 "position."
             )
-        if label not in header:
+        if column not in header:
             raise DataError(
-                f"{source} has no label column {label!r}; its columns are "
+                f"{source} has no {what} column {column!r}; its columns are "
                 f"{_listed(header)}."
             )
-        return header.index(label)
-    if not -width <= label < width:
+        return header.index(column)
+    if not -width <= column < width:
         raise DataError(
-            f"{source} has {width} columns, so none at the label's position "
-            f"{label + 1 if label >= 0 else label}."
+            f"{source} has {width} columns, so none at the {what}'s position "
+            f"{column + 1 if column >= 0 else column}."
         )
-    return label % width
+    return column % width
 
 
 def _optional_label(header, width, options) -> int | None:
@@ -127,16 +156,16 @@ def _optional_label(header, width, options) -> int | None:
     return next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
 
 
-def _expected_label(source, header, width, options) -> int:
+def _expected_label(source, header, width, options, last: int) -> int:
     """Where the label is in a file with one column more than there are features."""
     label = _optional_label(header, width, options)
     if label is not None:
         return label
     if options.label == "auto":
-        return width - 1
+        return last
     raise DataError(
-        f"{source} has a column beside the {width - 1} features: give the position of "
-        f"the label (it was {options.label!r})."
+        f"{source} has a column beside the {options.n_features} features: give the "
+        f"position of the label (it was {options.label!r})."
     )
 
 

@@ -61,7 +61,8 @@ class CsvTable:
         self.n_features = len(self.columns.features)
         self.has_labels = self.columns.label is not None and options.with_labels
         self._places = np.full(self._width, -1)
-        self._places[self.columns.features] = range(self.n_features)
+        self._numbers = self.columns.numbers
+        self._places[self._numbers] = range(len(self._numbers))
         if self.has_labels:
             self._places[self.columns.label] = -2
 
@@ -126,11 +127,11 @@ class CsvTable:
                 "open?"
             ) from error
 
-    def blocks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """Blocks of rows and of labels as text."""
+    def blocks(self, size: int) -> Iterator[tuple]:
+        """Blocks of rows, of labels as text and, if there is a column, of weights."""
         return regrouped(self._pieces(size), size)
 
-    def _pieces(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+    def _pieces(self, size: int) -> Iterator[tuple]:
         while self._plain():
             yield self._read_plain(size)
         while self._rows is not None:
@@ -140,11 +141,16 @@ class CsvTable:
                 return
             yield self._parsed(block)
 
-    def _read_plain(self, size: int) -> tuple[np.ndarray, np.ndarray | None]:
+    def _block(self, numbers: np.ndarray, labels: np.ndarray | None) -> tuple:
+        if self.columns.weight is None:
+            return numbers, labels
+        return np.ascontiguousarray(numbers[:, :-1]), labels, numbers[:, -1].copy()
+
+    def _read_plain(self, size: int) -> tuple:
         """Rows of the text in memory; a line that needs care comes alone."""
         lines = self._lines
         n_rows = min(size, lines.n_lines)
-        numbers = np.empty((n_rows, self.n_features), np.uint64)
+        numbers = np.empty((n_rows, len(self._numbers)), np.uint64)
         spans = np.empty((n_rows if self.has_labels else 0, 2), np.int64)
         place, rows, good = parse_csv(
             lines.text,
@@ -165,7 +171,7 @@ class CsvTable:
         if self.has_labels:
             with reading_errors(self.name):
                 labels = np.array([lines.cell(*span) for span in spans[:rows].tolist()])
-        return numbers[:rows].view(np.float64), labels
+        return self._block(numbers[:rows].view(np.float64), labels)
 
     def _parsed(self, block):
         width, columns = self._width, self.columns
@@ -187,15 +193,15 @@ class CsvTable:
                 )
             labels = np.array(labels)
         cells = [cells for _, cells in block]
-        if columns.features != list(range(width)):
-            cells = [[row[column] for column in columns.features] for row in cells]
+        if self._numbers != list(range(width)):
+            cells = [[row[column] for column in self._numbers] for row in cells]
         try:
             X = np.array(cells, dtype=np.float64)
         except ValueError:
             X = None
         if X is None or not np.isfinite(X).all():
             self._complain([line for line, _ in block], cells)
-        return X, labels
+        return self._block(X, labels)
 
     def _complain(self, lines, rows) -> None:
         """Name the first cell that is no finite number."""
@@ -203,8 +209,10 @@ class CsvTable:
             for place, cell in enumerate(cells):
                 if _is_number(cell) and np.isfinite(float(cell)):
                     continue
-                column = f"column {self.columns.features[place] + 1}"
-                if self.columns.names:
+                column = f"column {self._numbers[place] + 1}"
+                if place == self.n_features:
+                    column += " (the weight)"
+                elif self.columns.names:
                     column += f" ({self.columns.names[place]!r})"
                 where = f"{self.name}, line {line}, {column}"
                 if cell.strip().lower() in _MISSING:

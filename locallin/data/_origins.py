@@ -35,6 +35,9 @@ _TABLES = {
 }
 
 
+_WITH_COLUMNS = ("csv", "parquet", "arrow")
+
+
 @dataclass(frozen=True)
 class About:
     """What is known of rows without reading them all; None is not known."""
@@ -48,13 +51,23 @@ class About:
 def open_table(path, options: Options) -> Iterator[Any]:
     """A file as a table that can skip rows and be read in blocks."""
     with open_source(path, options.format) as source:
-        beside = options.labels is not None or options.weights is not None
-        if beside and source.format != "npy":
-            raise ValueError(
-                f"{source.name}: labels and weights stand in files of their own only "
-                "beside .npy files."
-            )
+        _check_beside(source.name, source.format, options)
         yield _TABLES[source.format](source, options)
+
+
+def _check_beside(name: str, format: str, options: Options) -> None:
+    """Refuse labels and weights in places where they cannot be."""
+    beside = options.labels is not None or options.weights is not None
+    if beside and format != "npy":
+        raise ValueError(
+            f"{name}: labels and weights stand in files of their own only beside .npy "
+            "files."
+        )
+    if options.weight is not None and format not in _WITH_COLUMNS:
+        raise ValueError(
+            f"{name}: a weight column is for {', '.join(_WITH_COLUMNS)} files, not for "
+            f"{format}."
+        )
 
 
 def files_of(source) -> list:
@@ -211,6 +224,7 @@ class DatasetRows(_TableRows):
 
     def __init__(self, source: Dataset, options: Options):
         self.name = source.name
+        _check_beside(self.name, "parquet", options)
         self._make_table = lambda: DatasetTable(source, options)
         table = self._make_table()
         self.about = About(table.n_rows, table.n_features, table.columns.names)

@@ -89,15 +89,18 @@ def read(
     return load(path, options, classes)[0]
 
 
-def load(path, options: Options, classes=None) -> tuple[Data, Columns]:
-    """Read a file; also tell which columns were taken."""
+def load(path, options: Options, classes=None) -> tuple[Data, Columns, Any]:
+    """Read a file; also tell which columns were taken, and weights or None."""
     with open_table(path, options) as table:
-        X, y, *_ = joined(list(table.blocks(table.n_rows or _BLOCK)) or [(None, None)])
+        X, y, *weights = joined(
+            list(table.blocks(table.n_rows or _BLOCK)) or [(None, None)]
+        )
         if X is None:
             raise DataError(f"{table.name} has no rows.")
         if y is not None:
             y = as_labels(table.name, y, label_kind(y if classes is None else classes))
-        return Data(X, y, table.columns.names), table.columns
+        data = Data(X, y, table.columns.names)
+        return data, table.columns, weights[0] if weights else None
 
 
 def blocks(path, size: int, options: Options, classes=None) -> Iterator[tuple]:

@@ -56,6 +56,7 @@ class Options:
     with_labels: bool = True
     labels: Any = None
     weights: Any = None
+    weight: str | int | None = None
 
     @property
     def n_features(self) -> int | None:
