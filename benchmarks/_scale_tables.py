@@ -1,6 +1,7 @@
 """Tables of how cost grows: rows, streams, clusters, files."""
 
 from benchmarks._markdown import Missing, markdown, plus_minus, read
+from locallin.dask._fit import rows_between_averages
 
 
 def scaling() -> str:
@@ -37,14 +38,15 @@ BILLION = 1e9
 # What a network of 1 Gbit/s carries, in bytes per second.
 NETWORK = 125e6
 ROWS_OF_A_BLOCK = 1e6
+BYTES_OF_A_ROW = 784 * 4
 MACHINES = (1, 10, 100)
 
 
 def billion() -> str:
     """Hours of one pass over a billion rows, from the constants that were measured.
 
-    A machine learns with one core. In a round every machine visits a block; then its
-    learner travels to where the models are averaged, and the common one back.
+    A machine learns with one core. In a round every machine visits a piece of a block;
+    then its learner travels to where the models are averaged, and the common one back.
     """
     rows = []
     for method, by_rows in read("stream").items():
@@ -53,10 +55,11 @@ def billion() -> str:
         learner = 3 * entry["model_bytes"]
         hours = []
         for machines in MACHINES:
-            visits = BILLION / ROWS_OF_A_BLOCK / machines
-            learning = ROWS_OF_A_BLOCK / entry["rows_per_second"]
+            least = rows_between_averages(machines, learner, BYTES_OF_A_ROW)
+            pieces = BILLION / ROWS_OF_A_BLOCK * max(1, ROWS_OF_A_BLOCK // least)
             travel = 2 * learner * machines / NETWORK if machines > 1 else 0.0
-            hours.append(f"{visits * (learning + travel) / 3600:.2g} h")
+            seconds = BILLION / entry["rows_per_second"] + pieces * travel
+            hours.append(f"{seconds / machines / 3600:.2g} h")
         speed = f"{entry['rows_per_second']:,.0f}"
         rows.append([method, speed, f"{learner / 1e6:.0f}", *hours])
     head = ["", "rows/s of a core", "learner, MB"]
@@ -77,6 +80,16 @@ def cluster_errors() -> str:
         for method, entry in methods.items()
     ]
     return markdown(["", "", "local, error %", "cluster", "difference"], rows)
+
+
+def cluster_pieces() -> str:
+    rows = [
+        [key, plus_minus(entry)]
+        for methods in part("cluster", "pieces").values()
+        for entries in methods.values()
+        for key, entry in entries.items()
+    ]
+    return markdown(["between two averages", "held-out error %"], rows)
 
 
 TRAFFIC = {

@@ -6,9 +6,12 @@ different length) and on one worker, several times in turn; the ratio is the med
 those of each turn. ML3 visits every row in both. "bytes": what workers send in a round,
 to each other and to the client, of models and of data (dask may copy a block to an idle
 worker), beside the size of all data and of what a shard learns, the model with the
-moments or the iterate of its solver. Workers are processes of one machine with one
-thread each. MNIST has rows of norm one, COVTYPE standardised features. ``n_shards`` is
-the default, chosen on held-out training rows.
+moments or the iterate of its solver. "pieces": errors on held-out training rows, by the
+rows that a shard learns from between two averages.
+
+Workers are processes of one machine with one thread each. MNIST has rows of norm one,
+COVTYPE standardised features. ``n_shards`` is the default, chosen on held-out training
+rows.
 """
 
 import pickle
@@ -17,6 +20,7 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from itertools import product
 from statistics import median
+from unittest.mock import patch
 
 import dask
 import dask.array as da
@@ -26,6 +30,7 @@ import locallin
 from benchmarks._common import Report, error, seconds, summary
 from benchmarks._data import DIGITS, Split, load
 from locallin import dask as on_cluster
+from locallin.dask import _fit
 
 SETS = ("mnist", "covtype")
 METHODS = {
@@ -39,6 +44,9 @@ SHARDS = on_cluster.LLSVMClassifier().n_shards
 SEEDS = range(3)
 # Whose time and bytes are measured, after one more; and how often the time.
 EPOCHS = 4
+# Whose rows between two averages are varied, and how.
+PIECES = ("covtype", "DULLSVMClassifier")
+LEAST_ROWS = (4096, 8192, 16384, 65536)
 TURNS = 3
 # Tasks whose results are models; other transfers are rows, or codes of rows.
 MODELS = {"begun", "begun_again", "common", "resumed", "learned", "averaged"}
@@ -108,6 +116,22 @@ def errors(folder, name, method) -> dict:
     found = {"local": summary(local), "cluster": summary(there)}
     difference = found["cluster"]["mean"] - found["local"]["mean"]
     return {**found, "difference": round(difference, 3)}
+
+
+def pieces(folder, name, method) -> dict:
+    split = split_of(folder, name).held_out(0, 1 / 5)
+    held_out = split.X_test, split.y_test
+    found = {"local": []} | {f"at least {rows} rows": [] for rows in LEAST_ROWS}
+    for seed in SEEDS:
+        model = estimator(locallin, method, random_state=seed)
+        found["local"].append(error(model.fit(split.X, split.y), *held_out))
+        for rows in LEAST_ROWS:
+            limits = {"LEAST_ROWS": rows, "BYTES_PER_BYTE_OF_MODELS": 0.0}
+            with workers(2) as client, patch.multiple(_fit, **limits):
+                model = estimator(on_cluster, method, random_state=seed)
+                model.fit(*collections(client, split))
+            found[f"at least {rows} rows"].append(error(model, *held_out))
+    return {key: summary(errors) for key, errors in found.items()}
 
 
 def epochs(client, split, method, **more):
@@ -184,11 +208,19 @@ def run(job) -> None:
     report = Report(
         job, "cluster", methods=METHODS, blocks=BLOCKS, n_shards=SHARDS, epochs=EPOCHS
     )
-    measures = {"error": errors, "time": times, "bytes": traffic}
+    every = list(product(SETS, METHODS))
+    measures = {
+        "error": (errors, every),
+        "time": (times, every),
+        "bytes": (traffic, every),
+        "pieces": (pieces, [PIECES]),
+    }
     for part in job.parts(measures):
+        measure, cases = measures[part]
         report.fill(
             {
-                (part, name, method): partial(measures[part], job.data, name, method)
-                for name, method in product(job.named(SETS), METHODS)
+                (part, name, method): partial(measure, job.data, name, method)
+                for name, method in cases
+                if name in job.named(SETS)
             }
         )

@@ -217,6 +217,7 @@ TABLES = {
     "stream": of_scale.stream,
     "stream, a billion rows": of_scale.billion,
     "cluster, errors": of_scale.cluster_errors,
+    "cluster, pieces": of_scale.cluster_pieces,
     "cluster, costs": of_scale.cluster_costs,
     "files, time": of_scale.file_times,
     "files, memory": of_scale.file_memory,

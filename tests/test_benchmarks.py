@@ -123,6 +123,8 @@ def tiny():
         patch.setattr(cluster, "TURNS", 1)
         patch.setattr(cluster, "SEEDS", range(2))
         patch.setattr(cluster, "PROCESSES", False)
+        patch.setattr(cluster, "PIECES", ("mnist", "LLSVMClassifier"))
+        patch.setattr(cluster, "LEAST_ROWS", (10, 20))
         patch.setattr(export, "SETS", {"breast_cancer": load_breast_cancer})
         patch.setattr(export, "MODELS", (LLSVMClassifier,))
         patch.setattr(export, "REPEATS", 1)
@@ -259,6 +261,7 @@ def test_cluster_results(results):
     assert abs(of["error"]["difference"]) < 10
     assert 0 < of["bytes"]["model_bytes_per_round"] < 5 * of["bytes"]["learner_bytes"]
     assert of["time"]["one worker, n_shards=1"]["epoch_seconds"] > 0
+    assert list(of["pieces"]) == ["local", "at least 10 rows", "at least 20 rows"]
 
 
 def test_what_takes_too_long_is_ended():

@@ -143,7 +143,8 @@ class ClusterFit:
                 place = session.places[i]
                 pieces.append(Piece(block, codes, place, near[i], stop - start))
         self._pieces = pieces
-        session.blocks, session.places = ([p[k] for p in pieces] for k in (0, 2))
+        session.blocks = [piece.block for piece in pieces]
+        session.places = [piece.place for piece in pieces]
         self._shards = np.array_split(np.arange(len(pieces)), n_shards)
         rows = np.array([piece.n_rows for piece in pieces])
         self._plan = Plan(rows, self._estimator.max_iter, n_shards)
