@@ -29,6 +29,9 @@ from locallin.kernels.rows import squared_row_norms
 # shorter.
 _ANCHOR_RATES = {"adam": 0.1, "sgd": 0.005}
 _ANCHOR_RATE_PER_PASS = 0.03
+# Steps that are enough: where rows allow more, batches are larger instead, whose
+# gradients have less noise.
+_STEPS = 7200
 
 
 class JointClassifier(AnchoredClassifier):
@@ -73,7 +76,7 @@ class JointClassifier(AnchoredClassifier):
                 problem,
                 start,
                 max_iter=self.max_iter,
-                batch_size=self._batch_size(len(problem.visits)),
+                batch_size=self._batch_size(len(problem.visits), self.max_iter),
                 rates=self._rates(self.max_iter),
                 shuffle=self.shuffle,
                 rng=rng,
@@ -97,7 +100,8 @@ class JointClassifier(AnchoredClassifier):
         for name in ("_adam", "_iterate", "t_", "t0_"):
             vars(self).pop(name, None)
         if self.solver == "adam":
-            self._rows_of_batch, self._passes = self._batch_size(n_rows), epochs
+            self._rows_of_batch = self._batch_size(n_rows, epochs)
+            self._passes = epochs
             n_steps = epochs * max(1, round(n_rows / self._rows_of_batch))
             self._adam = AdamState.fresh(problem, n_steps).stored()
         start = self._parameters() if begun else problem.zeros()
@@ -131,8 +135,8 @@ class JointClassifier(AnchoredClassifier):
             state = AdamState.restored(self._adam)
         else:
             state = AdamState.fresh(problem, 0)
-            self._rows_of_batch = self._batch_size(len(problem.visits))
             self._passes = 1
+            self._rows_of_batch = self._batch_size(len(problem.visits), self._passes)
         problem.coding.anchors_ = start.anchors
         solution = solve_adam(
             problem, start, max_iter=1, batch_size=self._rows_of_batch,
@@ -244,10 +248,11 @@ class JointClassifier(AnchoredClassifier):
             t0 = self._first_clock(convex, start, rng)
         return start, t0
 
-    def _batch_size(self, n_rows: int) -> int:
-        if self.batch_size == "auto":
-            return int(np.clip(n_rows // 64, 8, 256))
-        return self.batch_size
+    def _batch_size(self, n_rows: int, passes: int) -> int:
+        if self.batch_size != "auto":
+            return self.batch_size
+        most = np.clip(passes * n_rows // _STEPS, 256, 1024)
+        return int(np.clip(n_rows // 64, 8, most))
 
     def _anchor_rate(self, passes: int | None = None) -> float:
         if self.anchor_rate != "auto":

@@ -452,3 +452,20 @@ def test_wrong_arguments_are_named(moons, classifier, error):
     with pytest.raises(ValueError, match=error):
         classifier.fit(*moons)
     assert not hasattr(classifier, "coef_")
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "passes", "size"),
+    [
+        (100, 30, 8),
+        (1280, 30, 20),
+        (60_000, 30, 256),
+        (100_000, 30, 416),
+        (400_000, 30, 1024),
+        (400_000, 1, 256),
+        (8_000_000, 1, 1024),
+    ],
+)
+def test_batches_grow_where_there_are_steps_enough(n_rows, passes, size):
+    assert SAPLClassifier()._batch_size(n_rows, passes) == size
+    assert SAPLClassifier(batch_size=7)._batch_size(n_rows, passes) == 7
