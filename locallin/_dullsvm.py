@@ -63,7 +63,7 @@ class DULLSVMClassifier(JointClassifier):
         ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
     batch_size : int or "auto", default="auto"
         Rows per step of "adam". "auto" is n/64, at least 8 and at most 256; up to 1024
-        where more than 7,200 steps are left in all passes.
+        where 256 would make more than 7,200 steps in all passes.
     learning_rate : float, default=0.2
         Largest step of "adam" for the weights, for rows of norm one; it rises over the
         first 5 % of the steps and falls along a cosine to zero.

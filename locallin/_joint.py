@@ -94,7 +94,8 @@ class JointClassifier(AnchoredClassifier):
 
     def _begin_stream(self, given: Given, epochs: int) -> None:
         """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, _, n_rows, _ = given
+        X, _, encoded, weights, rng, begun, *_ = given
+        n_rows = given.n_rows
         spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
         problem = self._joint_problem(*spaces, encoded, weights, stream=True)
         for name in ("_adam", "_iterate", "t_", "t0_"):

@@ -287,8 +287,8 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def _begin_stream(self, given: Given, epochs: int) -> None:
         """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, _, n_rows, _ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
+        X, _, encoded, weights, rng, begun, *_ = given
+        spaces = self._fit_maps(X, encoded, weights, rng, begun, given.n_rows)
         problem = self._convex_problem(*spaces, encoded, weights, stream=True)
         if not begun:
             self.coef_, self.intercept_ = problem.zeros()

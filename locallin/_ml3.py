@@ -242,8 +242,8 @@ class ML3Classifier(LocallyLinearClassifier):
             self._partial_fit(given._replace(last_pass=False))
 
     def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, _, n_rows, last_pass = given
-        n_rows = n_rows or np.count_nonzero(weights)
+        X, _, encoded, weights, rng, begun, *_ = given
+        n_rows = given.n_rows or np.count_nonzero(weights)
         if not begun:
             # Steps as long as those of a fit to all the rows that these stand for.
             self.t_ = n_rows - np.count_nonzero(weights)
@@ -254,7 +254,7 @@ class ML3Classifier(LocallyLinearClassifier):
         models = vars(self).pop("_iterate", None)
         if models is None:
             models = self._models() if begun else problem.zeros()
-        average = self.average and last_pass
+        average = self.average and given.last_pass
         self.t_ += len(problem.visits)
         solution = solve_cccp(
             problem,

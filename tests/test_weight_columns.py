@@ -131,26 +131,27 @@ def test_streams_learn_with_them(tmp_path):
 @pytest.mark.parametrize("stream", [[], ["--stream", "--epochs", "3"]])
 def test_train_counts_rows_by_their_weights(tmp_path, capsys, stream):
     file = write_csv(tmp_path / "rows.csv")
-    models = []
-    for scale in (1.0, 8.0):  # their mean makes no difference
-        weighted = tmp_path / f"{scale}.csv"
-        lines = file.read_text().splitlines()
-        cells = [line.split(",") for line in lines[1:]]
-        for row in cells:
-            row[1] = str(scale * float(row[1]))
-        weighted.write_text("\n".join([lines[0], *map(",".join, cells)]) + "\n")
-        out = tmp_path / f"{scale}.model"
-        command = ["train", str(weighted), str(out), "--weight", "w", *stream]
-        assert main([*command, "--n-anchors", "4", "--random-state", "0"]) == 0
-        models.append(scores_of(out, file, tmp_path, capsys))
-    assert models[0] == models[1]
-    out = tmp_path / "plain.model"
-    command = ["train", str(file), str(out), *stream]
-    assert main([*command, "--n-anchors", "4", "--random-state", "0"]) == 0
-    assert scores_of(out, file, tmp_path, capsys) != models[0]
+
+    def scores(*weights):
+        weighted, out = tmp_path / "weighted.csv", tmp_path / "a.model"
+        header, *lines = file.read_text().splitlines()
+        cells = [line.split(",") for line in lines]
+        for row, weight in zip(cells, weights, strict=True):
+            row[1] = str(weight)
+        weighted.write_text("\n".join([header, *map(",".join, cells)]) + "\n")
+        command = ["train", str(weighted), str(out), "--weight", "w", "--force"]
+        command += ["--n-anchors", "4", "--random-state", "0", *stream]
+        return scores_of(out, file, capsys) if main(command) == 0 else None
+
+    found = scores(*W)
+    assert found is not None
+    assert scores(*(8 * W)) == found  # their mean makes no difference
+    assert scores(*np.ones_like(W)) not in (None, found)
+    assert scores(*np.zeros_like(W)) is None
+    assert "weight" in capsys.readouterr().err
 
 
-def scores_of(model, file, folder, capsys) -> str:
+def scores_of(model, file, capsys) -> str:
     capsys.readouterr()
     command = ["predict", str(model), str(file), "--output", "scores", "--trust"]
     assert main(command) == 0

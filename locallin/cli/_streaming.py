@@ -61,11 +61,13 @@ class ScaledRows:
         classes: list[np.ndarray] = []
         for X, y, *weights in self.raw():
             self.n_rows += len(y)
-            self._weight += float(sum(map(np.sum, weights)))
+            self._weight += float(weights[0].sum()) if weights else len(y)
             classes = [np.unique(np.concatenate([*classes, np.unique(y)]))]
             if scaler is not None:
                 # Rows of norm 1 need nothing from the rows before.
                 getattr(scaler, "partial_fit", scaler.fit)(X)
+        if not self._weight > 0:
+            raise DataError(f"The weights of {self._source.name} have no positive sum.")
         self._scaler = scaler
         return classes[0]
 

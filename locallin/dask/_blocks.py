@@ -9,9 +9,10 @@ from dask.base import is_dask_collection
 from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from dask.utils import is_dataframe_like, is_series_like
-from scipy import sparse
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
+
+from locallin._matrix import aligned
 
 
 class BlockError(ValueError):
@@ -125,9 +126,7 @@ def prepared(X, y, weights, n_features: int) -> Block:
         ensure_min_samples=0,
         input_name="X",
     )
-    if not sparse.issparse(X):
-        # What came over the network may lie anywhere; kernels want it aligned.
-        X = np.require(X, requirements="A")
+    X = aligned(X)  # what came over the network may lie anywhere
     y = column_or_1d(np.asarray(y))
     assert_all_finite(y, input_name="y")
     if len(y):

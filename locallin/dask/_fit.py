@@ -29,7 +29,7 @@ LLOYD_ROUNDS = 3
 # that they are ten times the models that one place gets from all shards.
 LEAST_ROWS = 8192
 BYTES_PER_BYTE_OF_MODELS = 10.0
-# Rows of one task where nothing is averaged.
+# Of the rows of one task, where nothing is averaged.
 BYTES_OF_A_TASK = 2**28
 # Work that a lost worker may cost, beside the current epoch.
 SECONDS_BETWEEN_COPIES = 10.0
