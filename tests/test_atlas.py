@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from locallin import Atlas
-from locallin._charts import Charts, principal_chart
-from locallin._max_flow import minimum_cut
+from locallin.charts.charts import Charts, principal_chart
+from locallin.charts.max_flow import minimum_cut
 from locallin.kernels.charts import (
     FIRST,
     SINK,
@@ -422,7 +422,7 @@ def test_approximate_neighbors_do_nearly_as_well(digits):
 
 
 def test_missing_libraries_are_named(monkeypatch):
-    monkeypatch.setattr("locallin._max_flow.SimpleMaxFlow", None)
+    monkeypatch.setattr("locallin.charts.max_flow.SimpleMaxFlow", None)
     assert Atlas(1, random_state=0).fit(circle(50)).max_flow_ == "scipy"
     with pytest.raises(ImportError, match=r"pip install locallin\[atlas\]"):
         Atlas(1, max_flow="ortools").fit(circle(50))
@@ -450,7 +450,7 @@ def test_interrupt_leaves_a_usable_atlas(monkeypatch):
             raise KeyboardInterrupt
         return 0.0
 
-    monkeypatch.setattr("locallin._atlas_solver.delete_charts", interrupted)
+    monkeypatch.setattr("locallin.charts.learner.delete_charts", interrupted)
     atlas = Atlas(1, mdl=1.0, random_state=0)
     X = circle(200)
     with pytest.raises(KeyboardInterrupt):

@@ -16,7 +16,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 # locallin.dask joins when its names are on the page.
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
-MODULES += (".export", ".data", ".dask")
+MODULES += (".report", ".export", ".data", ".dask")
 SITE = ("sphinx", "pydata_sphinx_theme", "myst_parser", "sphinx_gallery", "numpydoc")
 
 

@@ -309,7 +309,7 @@ def halves(X, y, number) -> Split:
 
 def bandwidth(atlas, X, share) -> float:
     """Gamma at which a row's weight spreads over a share of its nearest charts."""
-    from locallin._charts import nearest_rule
+    from locallin.charts.charts import nearest_rule
     from locallin.coding import bandwidth_for_perplexity
 
     k = nearest_rule("auto", len(atlas.means_))

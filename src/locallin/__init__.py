@@ -1,0 +1,37 @@
+"""Locally linear classifiers in scikit-learn's manner.
+
+Near kernel-SVM accuracy at near-linear cost, small models, and an exact weight
+vector behind every prediction.
+"""
+
+from importlib import import_module
+
+__version__ = "0.1.0.dev0"
+
+_HOME = {
+    "LLSVMClassifier": "locallin.methods.llsvm",
+    "LLSVMClassifierCV": "locallin.methods.llsvm_cv",
+    "SAPLClassifier": "locallin.methods.sapl",
+    "DULLSVMClassifier": "locallin.methods.dullsvm",
+    "ML3Classifier": "locallin.methods.ml3",
+    "AtlasClassifier": "locallin.methods.atlas",
+    "Atlas": "locallin.atlas",
+    "AdaptiveCoding": "locallin.coding",
+    "InverseDistanceCoding": "locallin.coding",
+    "SoftAssignmentCoding": "locallin.coding",
+    "IntersectionSampler": "locallin.feature_maps",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+
+def __getattr__(name: str):
+    # Names are imported when they are first used: importing the package alone
+    # loads neither Numba nor scikit-learn.
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'locallin' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,530 @@
+"""Charts of a manifold: overlapping affine pieces that together follow the data."""
+
+import time
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from locallin.anchors import choose_anchors
+from locallin.charts.charts import (
+    Charts,
+    chart_codes,
+    gamma_rule,
+    nearest_rule,
+    sample_rows,
+    smallest,
+)
+from locallin.charts.learner import AtlasLearner, Fit, check_graph, find_neighbors
+from locallin.charts.max_flow import choose_backend
+from locallin.engine.matrix import BLOCK
+from locallin.engine.parallel import Crew, in_threads, row_blocks, single_threaded_blas
+from locallin.engine.sklearn_api import (
+    Interval,
+    StrOptions,
+    unchanged_on_error,
+    validate_parameters,
+)
+from locallin.kernels.charts import Graph, holders_of, memberships
+
+__all__ = ["Atlas"]
+
+
+class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Learn a manifold as an atlas of overlapping affine charts.
+
+    A chart is an affine subspace of dimension d: a mean mu_i and orthonormal
+    directions C_i. It gives a row the coordinates C_i (x - mu_i) and the error
+    E_i(x), the squared distance from the subspace (eq. 2-4 of [1]_). Every row is
+    interior to one chart and takes its nearest neighbours along: a row belongs to
+    its own chart and to the chart of every row that it is a neighbour of, so that
+    charts overlap where they meet. The atlas minimises (eq. 1)::
+
+        sum_x sum over the charts i of x of E_i(x) + lambda * (number of charts)
+
+    It starts from many random charts and alternates two steps that both lower this
+    energy: labels by alpha-expansion, each move a minimum cut, and charts by PCA of
+    their members. Closed manifolds, such as a circle or a sphere, are no exception.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Dimension of the charts (d), at most the number of features. "auto" is twice
+        the root of the number of features, at most 30.
+    mdl : float, default=20.0
+        Price of a chart, in units of the rows' mean squared distance from their
+        mean: the paper's lambda is ``mdl`` times that (``mdl_``). The larger, the
+        fewer charts.
+    n_neighbors : int, default=2
+        Neighbours that a row takes along into its chart (k). 0 makes every row
+        belong to one chart.
+    n_proposals : int or "auto", default="auto"
+        Number of random charts at the start, or of charts with ``init="kmeans"``.
+        "auto" is one for every 45 rows, at least 10 and at most 2000; with k-means
+        the root of the number of rows.
+    init : {"random", "kmeans"}, default="random"
+        "random" is the paper's start: PCA of the rows nearest to random rows. "kmeans"
+        takes the clusters of k-means as charts and cuts nothing: a fast start that
+        ``mdl`` has no say in.
+    neighbors : {"exact", "approximate"}, default="exact"
+        Nearest neighbours by scikit-learn, or by pynndescent where it is installed.
+        ``fit`` also takes a graph.
+    max_flow : {"auto", "ortools", "scipy"}, default="auto"
+        Library for minimum cuts. "auto" is OR-Tools where it is installed.
+    max_iter : int, default=20
+        Largest number of sweeps over all charts.
+    output : {"weights", "coordinates"}, default="weights"
+        What ``transform`` returns.
+    n_nearest : int or "auto", default="auto"
+        Number of nearest charts on which ``transform`` puts weight. "auto" is twice
+        the root of the number of charts, at least 10.
+    gamma : float or "auto", default="auto"
+        Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
+        "auto" spreads a row's weight over 60 % of its nearest charts on average.
+    n_jobs : int or None, default=None
+        Threads. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random charts and of the order of moves.
+    verbose : int, default=0
+        1 prints a line per stage.
+
+    Attributes
+    ----------
+    center_ : ndarray of shape (n_features,)
+        Mean of all rows.
+    means_ : ndarray of shape (n_charts, n_features)
+        Means of the charts.
+    components_ : ndarray of shape (n_charts, n_components_, n_features)
+        Orthonormal directions of the charts, by falling variance. Where the members
+        of a chart span fewer dimensions the last ones are zero.
+    labels_ : ndarray of shape (n_samples,)
+        The chart that each row is interior to.
+    sizes_ : ndarray of shape (n_charts,)
+        Number of members of each chart.
+    member_rows_, member_starts_ : ndarray
+        The members: chart i has the rows
+        ``member_rows_[member_starts_[i] : member_starts_[i + 1]]``.
+    n_components_ : int
+        Dimension in use.
+    mdl_ : float
+        The paper's lambda, in squared units of the data.
+    gamma_ : float
+        Bandwidth in use.
+    n_nearest_ : int
+        Number of nearest charts in use.
+    energy_ : float
+        Energy of the atlas.
+    energy_history_ : ndarray of shape (n_stages,)
+        Energy after every stage; it never rises.
+    stage_history_ : ndarray of shape (n_stages,)
+        What the stages were: "start", then "expand", "delete" and "refit" in turn.
+    n_iter_ : int
+        Number of sweeps made.
+    max_flow_ : str
+        Library in use for minimum cuts.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    A chart of fewer than d + 2 members is not fitted again: it would pass through
+    all of them without error, and pay for itself wherever it is. Duplicate rows,
+    constant features and charts of lower rank are fine.
+
+    Ctrl-C during ``fit`` stores the charts of the last completed sweep and raises
+    KeyboardInterrupt.
+
+    References
+    ----------
+    .. [1] Pitelis, Russell and Agapito, Semi-supervised Learning Using an
+       Unsupervised Atlas, ECML 2014; Learning a Manifold as an Atlas, CVPR 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locallin import Atlas
+    >>> angle = np.random.RandomState(0).uniform(0, 2 * np.pi, size=500)
+    >>> X = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> atlas = Atlas(n_components=1, mdl=1.0, random_state=0).fit(X)
+    >>> atlas.transform(X).shape == (500, len(atlas.means_))
+    True
+    >>> bool(atlas.reconstruction_errors(X).min(axis=1).max() < 0.1)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "n_components": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "mdl": [Interval(Real, 0, None, closed="left")],
+        "n_neighbors": [Interval(Integral, 0, None, closed="left")],
+        "n_proposals": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+        "init": [StrOptions({"random", "kmeans"})],
+        "neighbors": [StrOptions({"exact", "approximate"})],
+        "max_flow": [StrOptions({"auto", "ortools", "scipy"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "output": [StrOptions({"weights", "coordinates"})],
+        "n_nearest": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        mdl: float = 20.0,
+        n_neighbors: int = 2,
+        n_proposals: int | str = "auto",
+        init: str = "random",
+        neighbors: str = "exact",
+        max_flow: str = "auto",
+        max_iter: int = 20,
+        output: str = "weights",
+        n_nearest: int | str = "auto",
+        gamma: float | str = "auto",
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.mdl = mdl
+        self.n_neighbors = n_neighbors
+        self.n_proposals = n_proposals
+        self.init = init
+        self.neighbors = neighbors
+        self.max_flow = max_flow
+        self.max_iter = max_iter
+        self.output = output
+        self.n_nearest = n_nearest
+        self.gamma = gamma
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.means_) if self.output == "weights" else self.n_components_ + 1
+
+    def _charts(self, dtype) -> Charts:
+        """The charts as numbers of the given kind."""
+        parts = self.center_, self.means_ - self.center_, self.components_
+        return Charts(*(part.astype(dtype, copy=False) for part in parts))
+
+    def fit(self, X, y=None, graph=None):
+        """Learn the charts.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+        y : None
+            Not used.
+        graph : array of shape (n_samples, k) or sparse matrix, default=None
+            Nearest neighbours to use in place of those that ``n_neighbors`` and
+            ``neighbors`` describe: row numbers, or a matrix such as
+            :func:`sklearn.neighbors.kneighbors_graph` returns, with the same number
+            of entries in each row and no row among its own neighbours.
+
+        Returns
+        -------
+        self : object
+            The fitted atlas.
+        """
+        with unchanged_on_error(self):
+            validate_parameters(self)
+            X = self._validate(X, reset=True)
+            interrupted = self._fit(X, graph)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _fit(self, X, graph) -> bool:
+        rng = check_random_state(self.random_state)
+        self.max_flow_ = choose_backend(self.max_flow)
+        center, variance = _center_and_variance(X)
+        limits = np.finfo(X.dtype)
+        if not variance * X.shape[0] < float(limits.max) * float(limits.eps):
+            raise ValueError(
+                f"The rows of X have a mean squared norm of {variance:.2g}, outside "
+                f"the range of {X.dtype}: scale the features, e.g. with "
+                "StandardScaler."
+            )
+        self.mdl_ = float(self.mdl * variance)
+        wanted = self.n_components
+        if wanted == "auto":
+            wanted = min(30, round(2 * np.sqrt(X.shape[1])))
+        self.n_components_ = d = int(min(wanted, X.shape[1]))
+        began = time.perf_counter()
+
+        def report(text):
+            if self.verbose:
+                print(
+                    f"[Atlas] {text}, {time.perf_counter() - began:.1f} s", flush=True
+                )
+
+        if graph is None:
+            neighbors = find_neighbors(
+                X, self.n_neighbors, self.neighbors, self.n_jobs, rng
+            )
+        else:
+            neighbors = check_graph(graph, X.shape[0])
+        report(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
+        linked = Graph(neighbors, *holders_of(neighbors))
+        with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
+            learner = AtlasLearner(
+                X, linked, d, self.mdl_, self.max_flow_, crew, rng,
+                lambda stage, energy, m: report(
+                    f"{stage}: energy {energy:.6g}, {m} charts"
+                ),
+            )  # fmt: skip
+            groups = self._start(X, d, rng)
+            shape = len(groups), X.shape[1]
+            charts = Charts(
+                center,
+                np.zeros(shape, X.dtype),
+                np.zeros((shape[0], d, shape[1]), X.dtype),
+            )
+            if self.init == "kmeans":
+                fit = learner.fit_once(charts, groups)
+            else:
+                learner.fit_to(charts, list(enumerate(groups)))
+                report(f"{len(groups)} random charts")
+                fit = learner.run(charts, self.max_iter)
+            self._keep(fit)
+        self._choose_weights(X, rng)
+        if not (fit.converged or fit.interrupted):
+            warnings.warn(
+                f"Atlas still lowered its energy after max_iter={self.max_iter} "
+                "sweeps: raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return fit.interrupted
+
+    def _start(self, X, d, rng) -> list[np.ndarray]:
+        """Rows of the first charts."""
+        n = X.shape[0]
+        wanted = self.n_proposals
+        if self.init == "kmeans":
+            wanted = round(np.sqrt(n)) if wanted == "auto" else wanted
+            centres = choose_anchors(X, wanted, random_state=rng)
+            nearest = pairwise_distances_argmin(X, centres)
+            return [np.flatnonzero(nearest == i) for i in np.unique(nearest)]
+        if wanted == "auto":
+            wanted = int(np.clip(n // 45, 10, 2000))
+        seeds = rng.choice(n, min(wanted, n), replace=False)
+        size = min(n, max(2 * (d + 1), 2 * n // len(seeds)))
+        search = NearestNeighbors(n_neighbors=size, algorithm="brute").fit(X)
+        return list(search.kneighbors(X[seeds], return_distance=False))
+
+    def _keep(self, fit: Fit) -> None:
+        charts = fit.charts
+        self.center_ = charts.center
+        self.means_ = charts.means + charts.center
+        self.components_ = charts.bases
+        self.labels_ = fit.labels
+        self.member_starts_, self.member_rows_ = memberships(
+            fit.graph, fit.labels, len(charts)
+        )
+        self.sizes_ = np.diff(self.member_starts_)
+        self.energy_history_ = np.array(fit.energies)
+        self.stage_history_ = np.array(fit.stages)
+        self.energy_ = fit.energies[-1]
+        self.n_iter_ = fit.n_iter
+
+    def _choose_weights(self, X, rng) -> None:
+        self.n_nearest_ = nearest_rule(self.n_nearest, len(self.means_))
+        self.gamma_ = self.gamma
+        if self.gamma == "auto":
+            sample = sample_rows(X, rng)
+            errors = self._nearest_charts(sample, self.n_nearest_, self.n_jobs)[1]
+            self.gamma_ = gamma_rule(errors)
+
+    def _validate(self, X, reset):
+        return validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+
+    def _in_blocks(self, X, function, n_jobs=None) -> list:
+        """Call ``function(charts, centered rows)`` for blocks of validated X."""
+        charts = self._charts(X.dtype)
+        with single_threaded_blas():
+            return in_threads(
+                lambda *bounds: function(charts, charts.centered(X, slice(*bounds))),
+                row_blocks(X.shape[0], BLOCK),
+                n_jobs,
+            )
+
+    def _nearest_charts(self, X, k, n_jobs=None) -> tuple[np.ndarray, np.ndarray]:
+        """The k charts of smallest error and the errors, both (n, k), ascending."""
+
+        def work(charts, rows):
+            return smallest(charts.errors(rows), k)
+
+        parts = self._in_blocks(X, work, n_jobs)
+        nearest, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return nearest.astype(np.int32), errors
+
+    def transform(self, X):
+        """Weights on the nearest charts, or coordinates in the nearest.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        CSR matrix of shape (n_samples, n_charts) or ndarray of shape \
+                (n_samples, 1 + n_components_)
+            ``output="weights"``: weights exp(-E_i / gamma^2) on the ``n_nearest_``
+            nearest charts, scaled to sum to one. ``output="coordinates"``: the
+            number of the nearest chart, and C_i (x - mu_i).
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        if self.output == "weights":
+            nearest, errors = self._nearest_charts(X, self.n_nearest_, self.n_jobs)
+            codes = chart_codes(nearest, errors, self.gamma_)
+            return sparse.csr_matrix(
+                (codes.values, codes.indices, codes.indptr),
+                shape=(X.shape[0], len(self.means_)),
+            )
+        nearest = self._nearest_charts(X, 1, self.n_jobs)[0]
+        coordinates = self._coordinates(X, nearest, self.n_jobs)[:, 0]
+        return np.column_stack([nearest.astype(X.dtype), coordinates])
+
+    def _coordinates(self, X, charts_of_rows, n_jobs=None) -> np.ndarray:
+        """Coordinates C_i (x - mu_i) of each row in some charts, (n, k, d)."""
+        n, k = charts_of_rows.shape
+        charts = self._charts(X.dtype)
+        out = np.empty((n, k, self.n_components_), X.dtype)
+        flat = charts_of_rows.ravel()
+        order = np.argsort(flat, kind="stable")
+        starts = np.searchsorted(flat[order], np.arange(len(charts) + 1))
+
+        def project(i, entries):
+            rows = charts.centered(X, entries // k) - charts.means[i]
+            out[entries // k, entries % k] = rows @ charts.bases[i].T
+
+        tasks = []
+        for i in range(len(charts)):
+            for start, stop in row_blocks(starts[i + 1] - starts[i], BLOCK):
+                tasks.append((i, order[starts[i] + start : starts[i] + stop]))
+        with single_threaded_blas():
+            in_threads(project, tasks, n_jobs)
+        return out
+
+    def reconstruction_errors(self, X) -> np.ndarray:
+        """Squared distances of the rows from all charts (eq. 4).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_charts)
+            Errors E_i(x).
+        """
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        return np.concatenate(
+            self._in_blocks(X, lambda charts, rows: charts.errors(rows), self.n_jobs)
+        )
+
+    def inverse_transform(self, X) -> np.ndarray:
+        """Points of the data's space from a chart's number and coordinates (eq. 3).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, 1 + n_components_)
+            What ``transform`` returns with ``output="coordinates"``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            The points.
+        """
+        check_is_fitted(self)
+        X = check_array(X, dtype=[np.float64, np.float32])
+        if X.shape[1] != 1 + self.n_components_:
+            raise ValueError(
+                f"X has {X.shape[1]} columns, but coordinates have "
+                f"{1 + self.n_components_}: the number of a chart, and "
+                f"{self.n_components_} coordinates, as transform returns them with "
+                "output='coordinates'."
+            )
+        chart = X[:, 0].astype(np.intp)
+        if (chart != X[:, 0]).any() or not (
+            (chart >= 0) & (chart < len(self.means_))
+        ).all():
+            raise ValueError(
+                f"The first column of X must hold numbers of charts, 0 to "
+                f"{len(self.means_) - 1}."
+            )
+        bases = self.components_[chart]
+        return np.einsum("nd,ndf->nf", X[:, 1:], bases) + self.means_[chart]
+
+    def members(self, chart: int) -> np.ndarray:
+        """Rows of the training data that belong to a chart.
+
+        Parameters
+        ----------
+        chart : int
+            Number of the chart.
+
+        Returns
+        -------
+        ndarray of int
+            Row numbers, ascending.
+        """
+        check_is_fitted(self)
+        bounds = self.member_starts_[chart : chart + 2]
+        return self.member_rows_[slice(*bounds)]
+
+
+def _center_and_variance(X) -> tuple[np.ndarray, float]:
+    """Mean of the rows, and their mean squared distance from it."""
+    if sparse.issparse(X):
+        mean = np.asarray(X.mean(axis=0), dtype=float).ravel()
+        with np.errstate(over="ignore"):
+            square = X.multiply(X).sum(dtype=float) / X.shape[0]
+        variance = square - mean @ mean
+    else:
+        mean = X.mean(axis=0, dtype=float)
+        with np.errstate(over="ignore"):
+            variance = X.var(axis=0, dtype=float).sum()
+    return mean.astype(X.dtype), max(float(variance), 0.0)

@@ -1,0 +1,61 @@
+"""The command that writes a page about a model."""
+
+import numpy as np
+from scipy import sparse
+
+from locallin.cli._commands import model_blocks
+from locallin.cli._files import Model, check_output, load_model
+from locallin.cli._output import pairs, show
+from locallin.report._report import make_report, write_page
+
+
+def report(args) -> int:
+    """Write a page about a model and what it does on a file."""
+    path = check_output(args.out, args.force)
+    model = load_model(args.model, args.trust)
+    X, y = _rows(model, args)
+    content, findings = make_report(
+        model.estimator,
+        X,
+        y,
+        feature_names=_names(model),
+        rows=args.rows,
+        title=args.title,
+        first_row=1,
+    )
+    write_page(path, content)
+    evaluation = findings.evaluation
+    labelled = evaluation.truth is not None
+    result = {
+        "model": args.model,
+        "out": str(path),
+        "bytes": len(content.encode()),
+        "rows": findings.n_rows,
+        "explained_rows": len(findings.explained.rows),
+        "local_models": len(findings.regions),
+        "accuracy": evaluation.accuracy,
+        "interval": list(evaluation.interval) if labelled else None,
+        "not_explained": findings.explained.missing,
+    }
+    show(args, result, pairs(result))
+    return 0
+
+
+def _rows(model: Model, args):
+    parts, labels = zip(
+        *model_blocks(model, args, labels=not args.no_labels), strict=True
+    )
+    if sparse.issparse(parts[0]):
+        X = sparse.vstack(parts, format="csr")
+    else:
+        X = np.concatenate(parts)
+    known = not args.no_labels and labels[0] is not None
+    return X, np.concatenate(labels) if known else None
+
+
+def _names(model: Model) -> list[str] | None:
+    """The names of the features, where the local models see these features."""
+    names = model.about.get("names")
+    if getattr(model.classifier, "feature_map_", None) is not None:
+        return None
+    return names

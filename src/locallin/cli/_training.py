@@ -1,0 +1,226 @@
+"""From a file and options to a fitted model."""
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import sklearn
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
+
+import locallin
+from locallin.cli._files import Model, save_model
+from locallin.cli._methods import chosen_parameters, make_estimator
+from locallin.cli._output import fitting, note
+from locallin.cli._parser import UsageError
+from locallin.data import DataError
+from locallin.data.columns import Columns
+from locallin.data.reading import Data, load
+from locallin.data.source import Options
+from locallin.engine.sklearn_api import validate_parameters
+
+_SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
+# A sparse matrix is made dense where this share of its entries is not zero.
+_DENSE_SHARE = 0.5
+
+
+class Trained(NamedTuple):
+    """A model, its scaling, and the rows it was trained on, in blocks."""
+
+    model: Model
+    scale: str
+    blocks: Iterable[tuple]
+
+
+def reading_options(args, model: Model | None = None) -> Options:
+    """How to read the data of a command, for a model where there is one."""
+    about = {} if model is None else model.about
+    label = about.get("label", "auto") if args.label is None else args.label
+    features = about.get("names")
+    if model is not None and features is None:
+        features = model.estimator.n_features_in_
+    return Options(
+        args.format,
+        label,
+        features,
+        args.delimiter,
+        args.header,
+        args.zero_based or about.get("zero_based", False),
+        weight=getattr(args, "weight", None),
+    )
+
+
+def training_data(args) -> tuple[Data, Any, dict[str, Any]]:
+    """Rows to train on, their weights, and what a model has to know about them."""
+    data, columns, weights = load(args.data, reading_options(args))
+    X, y, names = data
+    if y is None:
+        raise DataError(f"{args.data} has no labels to learn from.")
+    check_classes(args, np.unique(y))
+    if args.n_features is not None:
+        X = _widened(args, X)
+    dense = is_dense(args, X)
+    if dense and sparse.issparse(X):
+        X = X.toarray()
+    label = _label_place(columns)
+    about = about_data(args, names, label, dense, X.shape[0])
+    return Data(X, y, names), weights, about
+
+
+def is_dense(args, X) -> bool:
+    """Whether rows like these are better dense."""
+    share = X.nnz / np.prod(X.shape) if sparse.issparse(X) else 1
+    return bool(share >= _DENSE_SHARE or args.scale == "standard")
+
+
+def about_data(args, names, label, dense: bool, n_rows: int) -> dict[str, Any]:
+    """What a model has to know about the rows it was trained on."""
+    return {
+        "locallin": locallin.__version__,
+        "scikit-learn": sklearn.__version__,
+        "names": names,
+        "label": label,
+        "zero_based": args.zero_based,
+        "dense": dense,
+        "rows": n_rows,
+    }
+
+
+def check_classes(args, classes) -> None:
+    """Refuse a file with one class."""
+    if len(classes) < 2:
+        raise DataError(
+            f"{args.data} has one class only, {classes[0]!s}: is the right column the "
+            "label?"
+        )
+
+
+def _widened(args, X):
+    if args.n_features == X.shape[1]:
+        return X
+    if not sparse.issparse(X) or args.n_features < X.shape[1]:
+        raise DataError(
+            f"{args.data} has {X.shape[1]} features, not --n-features "
+            f"{args.n_features}."
+        )
+    X.resize(X.shape[0], args.n_features)
+    return X
+
+
+def _label_place(columns: Columns) -> str | int:
+    """Where the label of a file to predict is."""
+    if columns.label_name is not None:
+        return columns.label_name
+    return "auto" if columns.label is None else columns.label
+
+
+def scaling(args, X) -> str:
+    """The name of the scaling in use."""
+    if args.scale != "auto":
+        return args.scale
+    return "maxabs" if sparse.issparse(X) else "standard"
+
+
+def make_pipeline(scale: str, method: str, settings: dict[str, Any]) -> Pipeline:
+    """Scaling and classifier, not fitted."""
+    classifier = ("classifier", make_estimator(method, settings))
+    if scale == "none":
+        return Pipeline([classifier])
+    return Pipeline([("scaler", _SCALERS[scale]()), classifier])
+
+
+def checked_settings(args) -> dict[str, Any]:
+    """The parameters that were given, after the estimator has checked them."""
+    settings = chosen_parameters(args)
+    estimator = make_estimator(args.method, settings)
+    try:
+        validate_parameters(estimator)
+        estimator._check_choices()
+        if getattr(estimator, "atlas", None) is not None:
+            validate_parameters(estimator.atlas)
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    return settings
+
+
+def with_classes(settings: dict[str, Any], y) -> dict[str, Any]:
+    """The parameters, with the weights of classes under the classes themselves."""
+    weights = settings.get("class_weight")
+    if not isinstance(weights, dict):
+        return settings
+    classes = {str(label): label for label in np.unique(y).tolist()}
+    strange = [name for name in weights if name not in classes]
+    if strange:
+        raise UsageError(
+            f"--class-weight: there is no class {strange[0]!r} but "
+            f"{', '.join(list(classes)[:20])}"
+        )
+    weights = {classes[name]: weight for name, weight in weights.items()}
+    return settings | {"class_weight": weights}
+
+
+@contextmanager
+def _progress_bar(estimator) -> Iterator[None]:
+    """scikit-learn's progress bar, where a person looks and it is there."""
+    try:
+        import rich  # noqa: F401
+        from sklearn.callback import ProgressBar
+    except ImportError:
+        ProgressBar = None
+    usable = ProgressBar and sys.stderr.isatty() and not estimator.verbose
+    if not usable or not hasattr(estimator, "set_callbacks"):
+        yield
+        return
+    estimator.set_callbacks(ProgressBar())
+    try:
+        yield
+    finally:
+        estimator.set_callbacks()
+
+
+def fit_model(
+    pipeline: Pipeline, data: Data, about: dict[str, Any], weights=None
+) -> Model:
+    """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
+    # Step by step, because a step of a pipeline can have no progress bar.
+    began = time.perf_counter()
+    X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
+    classifier = pipeline[-1]
+    with _progress_bar(classifier):
+        interrupted = was_interrupted(
+            classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
+        )
+    return Model(pipeline, {**about, **ending(began, interrupted)})
+
+
+def was_interrupted(classifier, fit) -> bool:
+    """Call ``fit``; True where Ctrl-C ended it and left a model."""
+    with fitting():
+        try:
+            fit()
+        except KeyboardInterrupt:
+            if not hasattr(classifier, "classes_"):
+                raise
+            note("interrupted: the model is the one reached so far")
+            return True
+    return False
+
+
+def ending(began: float, interrupted: bool) -> dict[str, Any]:
+    """What a model has to know about the end of its fit."""
+    spent = time.perf_counter() - began
+    return {"seconds": round(spent, 3), "interrupted": interrupted}
+
+
+def store(model: Model, path: Path) -> None:
+    """Write a model, and say so where it is a pickle."""
+    if save_model(model, path) == "pickle":
+        note(
+            f"skops is not installed: {path} is a pickle, to be loaded with --trust. "
+            "pip install 'locallin[io]' makes safe files."
+        )

@@ -1,0 +1,204 @@
+"""Rows of arrays: in memory, of .npy files and of .npz files."""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from locallin.data.blocks import check_finite
+from locallin.data.columns import Columns
+from locallin.data.source import DataError, Options, Source
+
+
+class ArrayTable:
+    """Arrays, or what gives slices like arrays, as a table.
+
+    ``X`` can be a dense array, a CSR matrix or an object with ``shape``, ``dtype`` and
+    slices; ``y`` and ``weights`` are arrays or None.
+    """
+
+    def __init__(self, name: str, X, y=None, weights=None, names=None):
+        if len(X.shape) != 2:
+            raise DataError(
+                f"{name}: X has the shape {tuple(X.shape)}; rows x features is needed."
+            )
+        if X.dtype.kind not in "fiub":
+            raise DataError(f"{name}: X holds {X.dtype}, not numbers.")
+        if not X.shape[0]:
+            raise DataError(f"{name} has no rows.")
+        for what, part in (("y", y), ("weights", weights)):
+            if part is not None and tuple(part.shape) != (X.shape[0],):
+                raise DataError(
+                    f"{name}: {what} has the shape {tuple(part.shape)} for "
+                    f"{X.shape[0]} rows."
+                )
+        self.name, self._X = name, X
+        self._beside = [y] if weights is None else [y, weights]
+        self._start = 0
+        self.n_rows, self.n_features = X.shape
+        self.has_labels = y is not None
+        self.columns = Columns(list(range(self.n_features)), None, names, None)
+
+    def settled(self, options: Options) -> Options:
+        """Options for more files of the kind."""
+        return options
+
+    def skip(self, rows: int) -> int:
+        """Pass over rows; return how many there were to pass over."""
+        rows = min(rows, self.n_rows - self._start)
+        self._start += rows
+        return rows
+
+    def blocks(self, size: int) -> Iterator[tuple]:
+        """Blocks of rows, of labels and, where there are any, of weights."""
+        for start in range(self._start, self.n_rows, size):
+            stop = min(start + size, self.n_rows)
+            X = self._X[start:stop]
+            if X.dtype not in (np.float32, np.float64):
+                X = X.astype(np.float64)
+            if not sparse.issparse(X):
+                X = np.ascontiguousarray(X)
+            check_finite(self.name, X, start, self.columns.names)
+            beside = (None if b is None else b[start:stop] for b in self._beside)
+            yield X, *beside
+
+
+class NpyTable(ArrayTable):
+    """A .npy file, with labels and weights that stand elsewhere."""
+
+    def __init__(self, source: Source, options: Options):
+        place = source.seekable()
+        if source.path is None:
+            with _damage(source.name):
+                X = np.load(place)
+        else:
+            X = _Mapped(place)
+        labels = options.labels if options.with_labels else None
+        beside = (_mapped(part) for part in (labels, options.weights))
+        super().__init__(source.name, X, *beside)
+        _check_width(self, options)
+
+
+class _Mapped:
+    """A .npy file that is never loaded: slices are copies.
+
+    Each slice is taken from a map of its own, so that the pages that were read do not
+    stay in memory.
+    """
+
+    def __init__(self, path):
+        self._path = path
+        array = self[:0]
+        self.dtype, self.shape = array.dtype, self._shape
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        with _damage(str(self._path)):
+            array = np.load(self._path, mmap_mode="r")
+            self._shape = array.shape
+            return np.array(array[rows], order="C")
+
+
+def _mapped(part) -> Any:
+    if part is None or not isinstance(part, str | os.PathLike):
+        return None if part is None else np.asarray(part)
+    return _Mapped(part)
+
+
+class NpzTable(ArrayTable):
+    """X, and y if it is there, of an .npz file.
+
+    A CSR matrix saved by ``scipy.sparse.save_npz`` is also read, as a whole; its
+    labels can be appended as y.
+    """
+
+    def __init__(self, source: Source, options: Options):
+        place, names, y = source.seekable(), None, None
+        with _damage(source.name):
+            archive = zipfile.ZipFile(place)
+            keys = {name.removesuffix(".npy") for name in archive.namelist()}
+            if {"indptr", "shape"} <= keys:
+                X = sparse.load_npz(place).tocsr()
+            elif "X" in keys:
+                X = _Member(source.name, archive, "X")
+            else:
+                raise DataError(
+                    f"{source.name} has no array X but {sorted(keys)}: save it with "
+                    "np.savez(file, X=X, y=y)."
+                )
+            if "names" in keys:
+                names = _whole(archive, "names").tolist()
+            if "y" in keys and options.with_labels and options.label is not None:
+                y = _whole(archive, "y")
+        known = options.features
+        named = not (known is None or isinstance(known, int) or names is None)
+        if named and [*known] != names:
+            raise DataError(
+                f"{source.name}: names are not those of the features that are "
+                "expected, in their order."
+            )
+        super().__init__(source.name, X, y, names=names)
+        _check_width(self, options)
+
+
+class _Member:
+    """An array in an archive, unpacked slice by slice, from the first row on."""
+
+    def __init__(self, name: str, archive: zipfile.ZipFile, key: str):
+        self._name, self._whole, self._row = name, None, 0
+        self._file = archive.open(f"{key}.npy")
+        self.shape, fortran, self.dtype = _npy_header(self._file)
+        if fortran or self.dtype.hasobject:
+            self._whole = _whole(archive, key)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        if self._whole is not None:
+            return self._whole[rows]
+        width = self.dtype.itemsize * self.shape[1]
+        with _damage(self._name):
+            if rows.start > self._row:
+                self._file.seek((rows.start - self._row) * width, os.SEEK_CUR)
+            expected = (rows.stop - rows.start) * width
+            chunk = self._file.read(expected)
+            if len(chunk) < expected:
+                raise EOFError("X is cut off")
+        self._row = rows.stop
+        return np.frombuffer(chunk, self.dtype).reshape(-1, self.shape[1])
+
+
+@contextmanager
+def _damage(name: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise DataError(
+            f"{name} cannot be read: {str(error).rstrip('.')}. Arrays of numbers or of "
+            "text (not of objects) are needed; save it again."
+        ) from error
+
+
+def _check_width(table: ArrayTable, options: Options) -> None:
+    expected = options.n_features
+    if expected is not None and expected != table.n_features:
+        raise DataError(
+            f"{table.name}: X has {table.n_features} features where {expected} are "
+            "expected."
+        )
+
+
+def _whole(archive: zipfile.ZipFile, key: str) -> np.ndarray:
+    with archive.open(f"{key}.npy") as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _npy_header(file) -> tuple:
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        return np.lib.format.read_array_header_1_0(file)
+    return np.lib.format.read_array_header_2_0(file)

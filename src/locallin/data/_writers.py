@@ -1,0 +1,207 @@
+"""Tables that are written block by block: text, JSON lines, .npy and Parquet."""
+
+import csv
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from locallin.data.source import DataError
+
+WRITTEN = ("csv", "json", "npy", "parquet")
+_EXTENSIONS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
+_ROW_GROUP = 1 << 16
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file to write; it takes the place of ``path`` when the block succeeds."""
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def table_writer(output, format: str | None) -> Iterator[Any]:
+    """A function that takes names and columns of a block, whenever there is one.
+
+    ``output`` is a path or an open text file; a file is there when the block ends
+    without an error.
+    """
+    stream = hasattr(output, "write")
+    if format is None:
+        suffix = "" if stream else Path(output).suffix.lower()
+        format = _EXTENSIONS.get(suffix, "csv")
+    if format not in WRITTEN:
+        raise ValueError(f"{format!r} is not one of {', '.join(WRITTEN)}.")
+    text = format in ("csv", "json")
+    if stream and not text:
+        raise ValueError(f"{format} needs a path to write to, not an open file.")
+    with ExitStack() as stack:
+        if not stream:
+            path = stack.enter_context(replacing(Path(output)))
+            if format == "parquet":
+                output = path
+            else:
+                mode = {"mode": "w", "encoding": "utf-8", "newline": ""}
+                mode = mode if text else {"mode": "wb"}
+                output = stack.enter_context(open(path, **mode))
+        writer = _WRITERS[format](output)
+        # Entered last, so that files are complete before they are closed.
+        stack.callback(writer.close)
+        yield writer.write
+
+
+class _CsvWriter:
+    """Lines of cells; a header where there is more than one column."""
+
+    def __init__(self, file):
+        self._writer = csv.writer(file, lineterminator="\n")
+        self._begun = False
+
+    def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
+        if not self._begun and len(names) > 1:
+            self._writer.writerow(names)
+        self._begun = True
+        self._writer.writerows(_rows(columns))
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class _JsonWriter:
+    """A JSON object per line."""
+
+    def __init__(self, file):
+        self._file = file
+
+    def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
+        self._file.writelines(
+            json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n"
+            for row in _rows(columns)
+        )
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def _rows(columns: Sequence[np.ndarray]):
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+class _NpyWriter:
+    """An array of one column, or of columns of one type; fields beside labels.
+
+    The header says how many rows there are when all are written: it has room for that.
+    """
+
+    def __init__(self, file):
+        self._file, self._n_rows = file, 0
+        self._dtype: np.dtype | None = None
+        self._width: tuple[int, ...] = ()
+
+    def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
+        if self._dtype is None:
+            self._begin(names, columns)
+        rows = np.empty((len(columns[0]), *self._width), self._dtype)
+        for place, (name, column) in enumerate(zip(names, columns, strict=True)):
+            if rows.dtype.names:
+                rows[name] = _fitting(column, self._dtype[name])
+            else:
+                target = rows[:, place] if self._width else rows
+                target[...] = _fitting(column, self._dtype)
+        self._n_rows += len(rows)
+        self._file.write(rows.tobytes())
+
+    def _begin(self, names, columns) -> None:
+        kinds = [column.dtype for column in columns]
+        if len(columns) == 1:
+            self._dtype = kinds[0]
+        elif "label" not in names and len(set(kinds)) == 1:
+            self._dtype, self._width = kinds[0], (len(columns),)
+        else:
+            self._dtype = np.dtype(list(zip(names, kinds, strict=True)))
+        self._write_header()
+
+    def _write_header(self) -> None:
+        descr = np.lib.format.dtype_to_descr(self._dtype)
+        shape = (self._n_rows, *self._width)
+        header = {"descr": descr, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_2_0(self._file, header)
+
+    def close(self) -> None:
+        """Write the number of rows."""
+        if self._dtype is not None:
+            self._file.seek(0)
+            self._write_header()
+
+
+def _fitting(column: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    if not np.can_cast(column.dtype, dtype, "same_kind") or (
+        dtype.kind in "US" and column.dtype.itemsize > dtype.itemsize
+    ):
+        raise DataError(
+            f"a block of predictions holds {column.dtype} where {dtype} came before: "
+            "write text or Parquet."
+        )
+    return column
+
+
+class _ParquetWriter:
+    """Columns, in row groups of many blocks."""
+
+    def __init__(self, path):
+        try:
+            from pyarrow import parquet
+        except ImportError as error:
+            raise ImportError(
+                "Parquet files need pyarrow: pip install 'locallin[io]'."
+            ) from error
+        self._make = parquet.ParquetWriter
+        self._path, self._writer = path, None
+        self._held: list = []
+
+    def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
+        import pyarrow
+
+        arrays = [
+            pyarrow.array(column.tolist() if column.dtype.kind in "USO" else column)
+            for column in columns
+        ]
+        batch = pyarrow.record_batch(arrays, list(names))
+        if self._writer is None:
+            self._writer = self._make(self._path, batch.schema)
+        self._held.append(batch)
+        if sum(batch.num_rows for batch in self._held) >= _ROW_GROUP:
+            self._flush()
+
+    def _flush(self) -> None:
+        import pyarrow
+
+        self._writer.write_table(pyarrow.Table.from_batches(self._held))
+        self._held = []
+
+    def close(self) -> None:
+        """Write what is held, and the end of the file."""
+        if self._writer is not None:
+            if self._held:
+                self._flush()
+            self._writer.close()
+
+
+_WRITERS = {
+    "csv": _CsvWriter,
+    "json": _JsonWriter,
+    "npy": _NpyWriter,
+    "parquet": _ParquetWriter,
+}

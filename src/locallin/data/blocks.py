@@ -1,0 +1,94 @@
+"""Blocks of rows: tuples of rows, labels and, where there are any, weights."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from scipy import sparse
+
+from locallin.data.source import DataError
+
+
+def count(block: tuple) -> int:
+    """Number of rows of a block."""
+    return block[0].shape[0]
+
+
+def cut(block: tuple, start: int, stop: int | None = None) -> tuple:
+    """The rows start..stop of a block."""
+    return tuple(None if part is None else part[start:stop] for part in block)
+
+
+def joined(blocks: list[tuple]) -> tuple:
+    """Blocks as one."""
+    if len(blocks) == 1:
+        return blocks[0]
+    return tuple(stacked(parts) for parts in zip(*blocks, strict=True))
+
+
+def stacked(parts):
+    """Arrays or CSR matrices on top of each other, in the width of the widest."""
+    if parts[0] is None:
+        return None
+    if not sparse.issparse(parts[0]):
+        return np.concatenate(parts)
+    width = max(part.shape[1] for part in parts)
+    for part in parts:
+        if part.shape[1] < width:
+            part.resize(part.shape[0], width)
+    return sparse.vstack(parts, format="csr")
+
+
+def regrouped(blocks: Iterable[tuple], size: int) -> Iterator[tuple]:
+    """The same rows in blocks of one size; only the last may be shorter."""
+    held, rows = [], 0
+    for block in blocks:
+        n_rows, start = count(block), 0
+        while start < n_rows:
+            stop = min(n_rows, start + size - rows)
+            whole = start == 0 and stop == n_rows
+            held.append(block if whole else cut(block, start, stop))
+            rows, start = rows + stop - start, stop
+            if rows == size:
+                yield joined(held)
+                held, rows = [], 0
+    if held:
+        yield joined(held)
+
+
+def after(name: str, blocks: Iterable[tuple], skip: int) -> Iterator[tuple]:
+    """The blocks without their first rows."""
+    left = skip
+    for block in blocks:
+        n_rows = count(block)
+        if left < n_rows:
+            yield cut(block, left) if left else block
+        left = max(0, left - n_rows)
+    check_skipped(name, skip, left)
+
+
+def check_skipped(name: str, skip: int, left: int) -> None:
+    """Refuse to skip more rows than there are."""
+    if left:
+        raise DataError(
+            f"{name} has {skip - left} rows, so {skip} cannot be skipped: is it the "
+            "source that was read before?"
+        )
+
+
+def check_finite(name: str, X, start: int, names: list[str] | None) -> None:
+    """Name the first entry that is NaN or infinite."""
+    values = X.data if sparse.issparse(X) else X
+    if np.isfinite(values).all():
+        return
+    if sparse.issparse(X):
+        X = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(X.data))[0]
+        row, column, value = X.row[bad], X.col[bad], X.data[bad]
+    else:
+        row, column = np.argwhere(~np.isfinite(X))[0]
+        value = X[row, column]
+    label = f"{column + 1}" if names is None else repr(names[column])
+    raise DataError(
+        f"{name}, row {start + row + 1}, column {label}: the value is {value}. Fill it "
+        "or remove the row or the column."
+    )

@@ -1,0 +1,170 @@
+"""Predictions for rows that do not fit into memory."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from locallin.data._writers import table_writer
+from locallin.data.batching import Batches, as_batches, is_files, make_batches
+from locallin.data.source import Options
+
+_PREFIXES = {"decision_function": "score", "predict_proba": "probability"}
+_BLOCK_BYTES = 1 << 25
+
+
+def write_predictions(
+    estimator,
+    source,
+    output,
+    *,
+    method: str = "predict",
+    with_label: bool = False,
+    output_format: str | None = None,
+    size: int | None = None,
+    **reading: Any,
+) -> int:
+    r"""Predict rows of any number, block by block, and write what comes out to a file.
+
+    Memory is needed for a block. The output is a temporary file until all rows are
+    written: a run that fails leaves what was there before.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A fitted classifier, or a pipeline that ends with one.
+    source : path, list of paths, Batches, tuple of arrays, iterable or callable
+        The rows, as in :func:`as_batches`; labels are not looked at. Columns of files
+        are found by the names of the features that the estimator was fitted with.
+    output : path or text file
+        Extension .npy: an array of what the method returns. Extension .parquet:
+        columns. Otherwise text, a line for each row, with a header where there is more
+        than one column. An open text file is written to as it is.
+    method : str, default="predict"
+        "predict", "decision_function" or "predict_proba".
+    with_label : bool, default=False
+        Whether the predicted label is written beside scores or probabilities. In .npy
+        files, columns are then fields of a structured array.
+    output_format : {"csv", "json", "npy", "parquet"} or None, default=None
+        None goes by the extension; "json" is an object per line.
+    size : int or None, default=None
+        Rows of a block; None takes blocks of at most 32 MB, or those of a source that
+        has its own.
+    **reading
+        How to read files, as in :func:`batches`: ``format``, ``label``, ``features``,
+        ``delimiter``, ``header``, ``zero_based``.
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import numpy as np
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.data import write_predictions
+    >>> X, y = np.array([[0.0], [1.0], [4.0], [5.0]]), ["low", "low", "high", "high"]
+    >>> model = LLSVMClassifier(n_anchors=2, random_state=0).fit(X, y)
+    >>> with TemporaryDirectory() as folder:
+    ...     rows, labels = Path(folder, "rows.csv"), Path(folder, "labels.txt")
+    ...     _ = rows.write_text("width\n0.5\n4.5\n")
+    ...     count = write_predictions(model, rows, labels)
+    ...     labels.read_text().split()
+    ['low', 'high']
+    """
+    blocks = _blocks(estimator, source, size, reading)
+    compute = _computation(estimator, method, with_label)
+    n_rows = 0
+    _check_folder(output)
+    with table_writer(output, output_format) as write, _known_names(estimator, source):
+        for X, *_ in blocks:
+            write(*compute(X))
+            n_rows += X.shape[0]
+    return n_rows
+
+
+def _blocks(estimator, source, size: int | None, reading: dict[str, Any]) -> Batches:
+    if not is_files(source):
+        return as_batches(source, size, **reading)
+    names = getattr(estimator, "feature_names_in_", None)
+    width = getattr(estimator, "n_features_in_", None)
+    features = width if names is None else [str(name) for name in names]
+    options = replace(Options(**{"features": features} | reading), with_labels=False)
+    if size is None:
+        size = rows_of_a_block(width or 1)
+    return make_batches(source, size, options)
+
+
+def rows_of_a_block(n_features: int, largest: int = 16384) -> int:
+    """As many rows as make 32 MB, and no more than the largest number."""
+    return max(1, min(largest, _BLOCK_BYTES // (8 * n_features)))
+
+
+def _check_folder(output) -> None:
+    if not hasattr(output, "write") and not Path(output).parent.is_dir():
+        raise FileNotFoundError(f"the folder of {output} does not exist")
+
+
+@contextmanager
+def _known_names(estimator, source) -> Iterator[None]:
+    """Columns that were found by name come without names, and that is right."""
+    with warnings.catch_warnings():
+        if is_files(source) and hasattr(estimator, "feature_names_in_"):
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+        yield
+
+
+def _computation(estimator, method: str, with_label: bool):
+    """A function from rows to names and columns of what is written."""
+    call = getattr(estimator, method, None)
+    if call is None:
+        raise AttributeError(f"{type(estimator).__name__} has no method {method}.")
+    classes = getattr(estimator, "classes_", None)
+    classes = None if classes is None else np.asarray(classes)
+    if method == "predict":
+        name = "label" if classes is not None else "prediction"
+        return lambda X: ([name], [_plain(call(X), classes)])
+
+    def compute(X):
+        numbers = np.asarray(call(X)).reshape(X.shape[0], -1)
+        names = _column_names(method, numbers.shape[1], classes)
+        columns = list(numbers.T)
+        if not with_label:
+            return names, columns
+        labels = _winners(estimator, numbers, X)
+        return ["label", *names], [_plain(labels, classes), *columns]
+
+    return compute
+
+
+def _plain(labels, classes) -> np.ndarray:
+    """Labels of a type that is the same for all blocks, and is no object."""
+    labels = np.asarray(labels)
+    if classes is None or classes.dtype.kind == labels.dtype.kind != "O":
+        return labels if classes is None else labels.astype(classes.dtype)
+    return labels.astype(classes.astype(str).dtype)
+
+
+def _winners(estimator, numbers: np.ndarray, X) -> np.ndarray:
+    classes = estimator.classes_
+    if numbers.shape[1] == len(classes):
+        return classes[numbers.argmax(axis=1)]
+    if numbers.shape[1] == 1 and len(classes) == 2:
+        return classes[(numbers[:, 0] > 0).astype(int)]
+    return estimator.predict(X)
+
+
+def _column_names(method: str, n_columns: int, classes) -> list[str]:
+    prefix = _PREFIXES.get(method, method)
+    if classes is not None and n_columns == len(classes):
+        return [f"{prefix}_{name}" for name in classes]
+    if classes is not None and n_columns == 1 and len(classes) == 2:
+        return [f"{prefix}_{classes[1]}"]
+    return [f"{prefix}_{column}" for column in range(n_columns)]

@@ -1,0 +1,482 @@
+"""A fitted classifier as a C99 header that needs nothing but math.h."""
+
+import re
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from locallin.export._codings import kind_of
+from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
+from locallin.kernels.latent import dual_exponent
+from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.ml3 import ML3Classifier
+
+__all__ = ["to_c"]
+
+
+def to_c(estimator, name: str = "model") -> str:
+    """Write a fitted classifier as a C99 header without dependencies.
+
+    The header has the parameters as constant arrays and two functions::
+
+        static inline void <name>_scores(const float *x, float *scores);
+        static inline int <name>_predict(const float *x);
+
+    ``<name>_scores`` writes what ``decision_function`` returns for the row x, one
+    score for two classes. ``<name>_predict`` returns the index of the class, whose
+    name is in the array ``<name>_classes``. Both work in single precision, allocate
+    nothing, and use a fixed amount of stack, which a comment in the header states.
+
+    Parameters
+    ----------
+    estimator : fitted classifier or Pipeline
+        LLSVMClassifier (without a feature map), LLSVMClassifierCV, SAPLClassifier,
+        DULLSVMClassifier or ML3Classifier, or a pipeline that ends in one of them
+        after any number of StandardScaler, MinMaxScaler and MaxAbsScaler.
+    name : str, default="model"
+        Beginning of all names in the header.
+
+    Returns
+    -------
+    str
+        The header.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.export import to_c
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(4, random_state=0).fit(X, y)
+    >>> header = to_c(clf, "moons")
+    >>> "static inline int moons_predict(const float *x)" in header
+    True
+    """
+    if not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
+        raise ValueError(
+            f"name={name!r} cannot begin a name in C: use letters, digits and _, "
+            "beginning with a letter."
+        )
+    steps, model = _steps_of(estimator)
+    check_is_fitted(model)
+    if isinstance(model, ML3Classifier):
+        write = _latent_body
+    elif isinstance(model, AnchoredClassifier):
+        write = _anchored_body
+    else:
+        raise TypeError(
+            f"to_c has no {type(model).__name__}: it takes LLSVMClassifier, "
+            "SAPLClassifier, DULLSVMClassifier and ML3Classifier."
+        )
+    header = _Header(name)
+    scaled = _write_scaling(header, steps)
+    n_features = _first(steps, model).n_features_in_
+    write(header, model, "scaled" if scaled else "x")
+    return header.text(model, n_features, scaled)
+
+
+def _steps_of(estimator) -> tuple[list, object]:
+    """The scalers of a pipeline, and the classifier."""
+    if not isinstance(estimator, Pipeline):
+        return [], estimator
+    steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
+    return steps[:-1], steps[-1]
+
+
+def _first(steps, model):
+    return steps[0] if steps else model
+
+
+def _write_scaling(header: "_Header", steps) -> bool:
+    """Write the scalers as one (x - shift) * factor; whether there are any."""
+    if not steps:
+        return False
+    n_features = steps[0].n_features_in_
+    shift, factor = np.zeros(n_features), np.ones(n_features)
+    for step in steps:
+        more, times = _affine(step)
+        shift, factor = shift + more / factor, factor * times
+    header.table("shift", shift)
+    header.table("factor", factor)
+    header.stack += 4 * n_features
+    return True
+
+
+def _affine(step) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and factor of a scaler, x -> (x - shift) * factor."""
+    zero, one = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
+    if type(step) is StandardScaler:
+        shift = zero if step.mean_ is None or not step.with_mean else step.mean_
+        return shift, one if step.scale_ is None else 1 / step.scale_
+    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        return zero, 1 / step.scale_
+    if type(step) is MinMaxScaler and not step.clip:
+        return -step.min_ / step.scale_, step.scale_
+    raise TypeError(
+        f"to_c has no {type(step).__name__} in a pipeline: it takes StandardScaler, "
+        "MinMaxScaler and MaxAbsScaler without clip. Apply other steps before calling "
+        "the C code, and export the classifier alone."
+    )
+
+
+def _anchored_body(header: "_Header", model, x: str) -> None:
+    if getattr(model, "feature_map_", None) is not None:
+        raise TypeError(
+            f"to_c has no feature map, but feature_map={model.feature_map!r}: map the "
+            "rows first and fit without one, or export with to_onnx."
+        )
+    coding = model.coding_
+    linear = model.coef_.shape[2] > 0
+    kind = kind_of(coding)
+    m, k = len(coding.anchors_), coding.n_neighbors_
+    header.size("ANCHORS", m)
+    header.table("anchors", coding.anchors_)
+    header.table("intercept", model.intercept_)
+    if linear:
+        header.table("coef", model.coef_)
+    bandwidth = np.asarray(coding.bandwidth_, float)
+    price = "@_bandwidth[j]" if bandwidth.ndim else _number(bandwidth)
+    if bandwidth.ndim:
+        header.table("bandwidth", bandwidth)
+    header.add(_DISTANCE)
+    if kind == ADAPTIVE:
+        header.stack += 4 * m
+        header.scores = _ADAPTIVE.replace("PRICE", price)
+    else:
+        header.size("NEIGHBORS", k)
+        header.stack += 8 * k
+        if kind == INVERSE_DISTANCE:
+            weights = _INVERSE_DISTANCE
+        elif bandwidth.ndim:
+            weights = _SOFT_BY_ANCHOR
+        else:
+            weights = _SOFT.replace("PRICE", price)
+        header.scores = _NEAREST.replace("WEIGHTS", weights)
+    header.scores = header.scores.replace("LOCAL", _LINEAR if linear else _CONSTANT)
+    header.scores = header.scores.replace("ROW", x)
+
+
+def _latent_body(header: "_Header", model, x: str) -> None:
+    q = dual_exponent(model.p_)
+    header.size("MODELS", model.coef_.shape[1])
+    header.table("coef", model.coef_)
+    header.table("intercept", model.intercept_)
+    header.stack += 4 * model.coef_.shape[1]
+    two = len(model.classes_) == 2
+    if np.isinf(q):
+        norm = "    return best;\n"
+    else:
+        power = {2.0: "r * r", 3.0: "r * r * r"}.get(q, f"powf(r, {_number(q)})")
+        norm = _NORM.replace("POWER", power).replace("ROOT", _number(1 / q))
+    header.add(_CLASS_SCORE.replace("NORM", norm))
+    header.scores = (_TWO_CLASSES if two else _MANY_CLASSES).replace("ROW", x)
+
+
+class _Header:
+    """Collects the pieces of a header; ``@`` stands for the name, ``@@`` in capitals.
+
+    ``stack`` counts the bytes of local arrays, ``scores`` is the body of the function
+    that computes the scores.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+        self._sizes: list[str] = []
+        self._pieces: list[str] = []
+        self.stack = 0
+        self.scores = ""
+
+    def size(self, name: str, value: int) -> None:
+        self._sizes.append(f"#define @@_{name} {value}")
+
+    def table(self, name: str, values: np.ndarray) -> None:
+        """A constant array of floats, row after row."""
+        numbers = [_number(v) for v in np.asarray(values).ravel()]
+        self._pieces.append(
+            f"static const float @_{name}[{len(numbers)}] = {{\n"
+            f"{_in_lines(numbers)}\n}};\n"
+        )
+
+    def add(self, text: str) -> None:
+        self._pieces.append(text)
+
+    def text(self, model, n_features: int, scaled: bool) -> str:
+        n_classes = len(model.classes_)
+        n_scores = 1 if n_classes == 2 else n_classes
+        self.size("FEATURES", n_features)
+        self.size("CLASSES", n_classes)
+        self.size("SCORES", n_scores)
+        stack = self.stack + 4 * n_scores
+        head = _HEAD.replace("KIND", type(model).__name__).replace("STACK", str(stack))
+        scores = (_SCALE if scaled else "") + self.scores
+        pieces = [
+            head + "\n".join(self._sizes) + "\n",
+            _class_table(model.classes_),
+            *self._pieces,
+            _SCORES.replace("BODY", scores),
+            (_PREDICT_TWO if n_classes == 2 else _PREDICT_MANY) + "\n#endif",
+        ]
+        text = "\n".join(pieces) + "\n"
+        return text.replace("@@", self._name.upper()).replace("@", self._name)
+
+
+def _number(value) -> str:
+    """A float as C writes it, exact in single precision."""
+    with np.errstate(over="ignore"):
+        single = np.float32(value)
+    if not np.isfinite(single):
+        raise ValueError(
+            f"A parameter of the model is {float(value):g}, outside the range of C's "
+            "float: scale the features, e.g. with StandardScaler, and fit again."
+        )
+    text = f"{single:.9g}"
+    return text + ("f" if "." in text or "e" in text else ".0f")
+
+
+def _in_lines(words: list[str]) -> str:
+    lines, line = [], "   "
+    for word in words:
+        if len(line) + len(word) + 2 > 88:
+            lines.append(line)
+            line = "   "
+        line += f" {word},"
+    return "\n".join([*lines, line])
+
+
+def _class_table(classes: np.ndarray) -> str:
+    """The classes as an array of integers, of numbers or of strings."""
+    if classes.dtype.kind in "iub":
+        kind, words = "long long", [_integer(int(c)) for c in classes]
+    elif classes.dtype.kind == "f":
+        kind, words = "double", [repr(float(c)) for c in classes]
+    else:
+        kind, words = "char *const", [_quoted(str(c)) for c in classes]
+    return (
+        f"static const {kind} @_classes[{len(words)}] = {{\n{_in_lines(words)}\n}};\n"
+    )
+
+
+def _integer(value: int) -> str:
+    if value == -(2**63):
+        return "(-9223372036854775807LL - 1)"
+    if value > 2**63 - 1:
+        raise ValueError(f"Class {value} is too large for C's long long.")
+    return f"{value}LL"
+
+
+def _quoted(text: str) -> str:
+    """A string in C; what is not plain ASCII as octal bytes of UTF-8.
+
+    ``@`` is such a byte here, and so is ``?``, which begins C's trigraphs.
+    """
+    plain = set(range(32, 127)) - set(b'"\\@?')
+    escaped = [chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()]
+    return f'"{"".join(escaped)}"'
+
+
+_HEAD = """\
+/* KIND in C99. Needs no library but math.h (-lm) and allocates nothing.
+ *
+ * void @_scores(const float *x, float *scores)
+ *     x: @@_FEATURES numbers. scores: @@_SCORES numbers, one per class; for two
+ *     classes one number, positive for the second.
+ * int @_predict(const float *x)
+ *     Index of the class; its name is @_classes[index].
+ *
+ * Numbers must be finite, and their squares within the range of a float. Local arrays
+ * take at most STACK bytes of the stack.
+ */
+#ifndef @@_H
+#define @@_H
+
+#include <math.h>
+
+"""
+
+_SCALE = """\
+    float scaled[@@_FEATURES];
+    for (int i = 0; i < @@_FEATURES; i++)
+        scaled[i] = (x[i] - @_shift[i]) * @_factor[i];
+"""
+
+_SCORES = """\
+static inline void @_scores(const float *x, float *scores)
+{
+BODY}
+"""
+
+_PREDICT_TWO = """\
+static inline int @_predict(const float *x)
+{
+    float score;
+    @_scores(x, &score);
+    return score > 0.0f;
+}
+"""
+
+_PREDICT_MANY = """\
+static inline int @_predict(const float *x)
+{
+    float scores[@@_SCORES];
+    int best = 0;
+    @_scores(x, scores);
+    for (int c = 1; c < @@_SCORES; c++)
+        if (scores[c] > scores[best])
+            best = c;
+    return best;
+}
+"""
+
+_DISTANCE = """\
+static inline float @_squared_distance(const float *x, int j)
+{
+    const float *v = @_anchors + (long)j * @@_FEATURES;
+    float total = 0.0f;
+    for (int i = 0; i < @@_FEATURES; i++)
+        total += (x[i] - v[i]) * (x[i] - v[i]);
+    return total;
+}
+"""
+
+_LINEAR = """\
+        for (int c = 0; c < @@_SCORES; c++) {
+            const float *w = @_coef + ((long)j * @@_SCORES + c) * @@_FEATURES;
+            float value = @_intercept[j * @@_SCORES + c];
+            for (int i = 0; i < @@_FEATURES; i++)
+                value += w[i] * ROW[i];
+            scores[c] += g * value;
+        }
+"""
+
+_CONSTANT = """\
+        for (int c = 0; c < @@_SCORES; c++)
+            scores[c] += g * @_intercept[j * @@_SCORES + c];
+"""
+
+# Newton's method on sum (level - u)+^2 = 1 from above: every step stays above the root.
+_ADAPTIVE = """\
+    float u[@@_ANCHORS];
+    float least = INFINITY, level = 1.0f, total = 0.0f;
+    for (int j = 0; j < @@_ANCHORS; j++) {
+        u[j] = PRICE * sqrtf(@_squared_distance(ROW, j));
+        if (u[j] < least)
+            least = u[j];
+    }
+    for (int step = 0; step < 50; step++) {
+        float squares = 0.0f, change;
+        total = 0.0f;
+        for (int j = 0; j < @@_ANCHORS; j++) {
+            const float room = level - (u[j] - least);
+            if (room > 0.0f) {
+                total += room;
+                squares += room * room;
+            }
+        }
+        change = 0.5f * (squares - 1.0f) / total;
+        if (!(change > 1e-7f * level))
+            break;
+        level -= change;
+    }
+    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] = 0.0f;
+    for (int j = 0; j < @@_ANCHORS; j++) {
+        const float g = (level - (u[j] - least)) / total;
+        if (!(g > 0.0f))
+            continue;
+LOCAL    }
+"""
+
+_NEAREST = """\
+    float weights[@@_NEIGHBORS];
+    int nearest[@@_NEIGHBORS];
+    float total = 0.0f;
+    for (int j = 0; j < @@_ANCHORS; j++) {
+        const float square = @_squared_distance(ROW, j);
+        int p = j < @@_NEIGHBORS ? j : @@_NEIGHBORS - 1;
+        if (j >= @@_NEIGHBORS && !(square < weights[p]))
+            continue;
+        for (; p > 0 && weights[p - 1] > square; p--) {
+            weights[p] = weights[p - 1];
+            nearest[p] = nearest[p - 1];
+        }
+        weights[p] = square;
+        nearest[p] = j;
+    }
+WEIGHTS    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] = 0.0f;
+    for (int p = 0; p < @@_NEIGHBORS; p++) {
+        const int j = nearest[p];
+        const float g = weights[p] / total;
+LOCAL    }
+"""
+
+_INVERSE_DISTANCE = """\
+    const float first = sqrtf(weights[0]);
+    for (int p = 0; p < @@_NEIGHBORS; p++) {
+        if (first > 0.0f)
+            weights[p] = first / sqrtf(weights[p]);
+        else
+            weights[p] = weights[p] > 0.0f ? 0.0f : 1.0f;
+        total += weights[p];
+    }
+"""
+
+_SOFT = """\
+    const float first = weights[0];
+    for (int p = 0; p < @@_NEIGHBORS; p++) {
+        weights[p] = expf(-PRICE * (weights[p] - first));
+        total += weights[p];
+    }
+"""
+
+_SOFT_BY_ANCHOR = """\
+    float least = INFINITY;
+    for (int p = 0; p < @@_NEIGHBORS; p++) {
+        weights[p] *= @_bandwidth[nearest[p]];
+        if (weights[p] < least)
+            least = weights[p];
+    }
+    for (int p = 0; p < @@_NEIGHBORS; p++) {
+        weights[p] = expf(least - weights[p]);
+        total += weights[p];
+    }
+"""
+
+_CLASS_SCORE = """\
+static inline float @_class_score(const float *x, int c)
+{
+    float z[@@_MODELS];
+    float best = 0.0f;
+    for (int j = 0; j < @@_MODELS; j++) {
+        const float *w = @_coef + ((long)c * @@_MODELS + j) * @@_FEATURES;
+        z[j] = @_intercept[c * @@_MODELS + j];
+        for (int i = 0; i < @@_FEATURES; i++)
+            z[j] += w[i] * x[i];
+        if (z[j] > best)
+            best = z[j];
+    }
+NORM}
+"""
+
+_NORM = """\
+    if (!(best > 0.0f))
+        return 0.0f;
+    float total = 0.0f;
+    for (int j = 0; j < @@_MODELS; j++) {
+        const float r = z[j] / best;
+        if (r > 0.0f)
+            total += POWER;
+    }
+    return best * powf(total, ROOT);
+"""
+
+_TWO_CLASSES = """\
+    scores[0] = @_class_score(ROW, 1) - @_class_score(ROW, 0);
+"""
+
+_MANY_CLASSES = """\
+    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] = @_class_score(ROW, c);
+"""

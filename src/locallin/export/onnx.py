@@ -1,0 +1,232 @@
+"""Fitted models and pipelines as ONNX graphs, by way of skl2onnx."""
+
+import numpy as np
+
+from locallin.atlas import Atlas
+from locallin.coding import (
+    AdaptiveCoding,
+    InverseDistanceCoding,
+    SoftAssignmentCoding,
+)
+from locallin.export import _graphs
+from locallin.export._optional import need
+from locallin.feature_maps import IntersectionSampler
+from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.llsvm import LLSVMClassifier
+from locallin.methods.llsvm_cv import LLSVMClassifierCV
+from locallin.methods.ml3 import ML3Classifier
+from locallin.methods.sapl import SAPLClassifier
+
+__all__ = ["register", "to_onnx"]
+
+_LOWEST_OPSET = 13
+
+_CLASSIFIERS = {
+    LLSVMClassifier: _graphs.anchored_scores,
+    LLSVMClassifierCV: _graphs.anchored_scores,
+    SAPLClassifier: _graphs.anchored_scores,
+    DULLSVMClassifier: _graphs.anchored_scores,
+    ML3Classifier: _graphs.latent_scores,
+    AtlasClassifier: _graphs.chart_scores,
+}
+_TRANSFORMERS = {
+    AdaptiveCoding: _graphs.anchor_weights,
+    InverseDistanceCoding: _graphs.anchor_weights,
+    SoftAssignmentCoding: _graphs.anchor_weights,
+    IntersectionSampler: _graphs.waves,
+    Atlas: _graphs.charts,
+}
+
+
+def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **more):
+    """Convert a fitted model, or a pipeline with models of this library, to ONNX.
+
+    The graph takes rows of float32. A classifier has two outputs: ``label``, and
+    ``scores`` of shape (n_samples, n_scores) as ``decision_function`` returns them
+    (one column for two classes), or ``probabilities`` of shape (n_samples,
+    n_classes) where it has ``predict_proba``. A transformer has one, ``variable``.
+
+    Distances are computed in double precision, because a small difference of large
+    squares is all that tells near anchors apart; so is the kernel of
+    AtlasClassifier(kernel="rbf"). The local models are in single precision.
+
+    Parameters
+    ----------
+    model : fitted estimator or Pipeline
+        Any estimator or transformer of this library, alone or in a pipeline with
+        what skl2onnx knows.
+    X : array-like of shape (n_samples, n_features), default=None
+        Some rows, for the number of features. None takes that from the model.
+    target_opset : int or None, default=None
+        Version of ONNX's operators, 13 or newer; None is skl2onnx's newest.
+    raw_scores : bool, default=False
+        Whether a classifier with probabilities returns its scores instead.
+    **more
+        Further arguments of :func:`skl2onnx.to_onnx`.
+
+    Returns
+    -------
+    onnx.ModelProto
+        The model: ``model.SerializeToString()`` are the bytes of its file.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.export import to_onnx
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(4, random_state=0).fit(X, y)
+    >>> graph = to_onnx(clf)  # doctest: +SKIP
+    >>> [output.name for output in graph.graph.output]  # doctest: +SKIP
+    ['label', 'scores']
+    """
+    skl2onnx = need("skl2onnx", "onnx")
+    register()
+    if target_opset is not None and target_opset < _LOWEST_OPSET:
+        raise ValueError(
+            f"target_opset={target_opset} is too old: choose {_LOWEST_OPSET} or newer."
+        )
+    types = need("skl2onnx.common.data_types", "onnx")
+    n_features = np.shape(X)[1] if X is not None else model.n_features_in_
+    options = dict(more.pop("options", None) or {})
+    last = model[-1] if hasattr(model, "steps") else model
+    if type(last) in _CLASSIFIERS:
+        options[id(last)] = {"raw_scores": raw_scores, **options.get(id(last), {})}
+    elif raw_scores:
+        raise ValueError(
+            f"raw_scores=True is a setting of this library's classifiers, but the "
+            f"model is a {type(last).__name__}."
+        )
+    initial = more.pop("initial_types", None) or [
+        ("X", types.FloatTensorType([None, int(n_features)]))
+    ]
+    return skl2onnx.to_onnx(
+        model,
+        initial_types=initial,
+        target_opset=target_opset,
+        options=options,
+        **more,
+    )
+
+
+def register() -> None:
+    """Teach skl2onnx the estimators of this library.
+
+    ``to_onnx`` does it by itself; call this once to use :func:`skl2onnx.to_onnx`.
+
+    Examples
+    --------
+    >>> from locallin.export.onnx import register
+    >>> register()  # doctest: +SKIP
+    """
+    skl2onnx = need("skl2onnx", "onnx")
+    for kind, build in _CLASSIFIERS.items():
+        skl2onnx.update_registered_converter(
+            kind,
+            f"Locallin{kind.__name__}",
+            _classifier_shapes,
+            _classifier_converter(build),
+            parser=_parse_classifier,
+            options={
+                "raw_scores": [True, False],
+                # What skl2onnx asks of every classifier, and does not apply here.
+                "zipmap": [True, False, "columns"],
+                "nocl": [True, False],
+                "output_class_labels": [False],
+            },
+        )
+    for kind, build in _TRANSFORMERS.items():
+        skl2onnx.update_registered_converter(
+            kind,
+            f"Locallin{kind.__name__}",
+            _transformer_shapes,
+            _transformer_converter(build),
+        )
+
+
+def _gives_probabilities(scope, model) -> bool:
+    options = scope.get_options(model, {"raw_scores": False}, fail=False)
+    return hasattr(model, "predict_proba") and not options.get("raw_scores", False)
+
+
+def _parse_classifier(scope, model, inputs, custom_parsers=None):
+    types = need("skl2onnx.common.data_types", "onnx")
+    names = need("skl2onnx._supported_operators", "onnx").sklearn_operator_name_map
+    operator = scope.declare_local_operator(names[type(model)], model)
+    operator.inputs = list(inputs)
+    if model.classes_.dtype.kind in "iub":
+        label = types.Int64TensorType()
+    elif model.classes_.dtype.kind in "OUS":
+        label = types.StringTensorType()
+    else:
+        raise TypeError(
+            f"Labels in ONNX are integers or strings, but classes_ has the type "
+            f"{model.classes_.dtype}: fit with integers."
+        )
+    second = "probabilities" if _gives_probabilities(scope, model) else "scores"
+    for name, kind in (("label", label), (second, types.FloatTensorType())):
+        operator.outputs.append(scope.declare_local_variable(name, kind))
+    return operator.outputs
+
+
+def _classifier_shapes(operator) -> None:
+    n_rows = operator.inputs[0].get_first_dimension()
+    n_classes = len(operator.raw_operator.classes_)
+    one = operator.outputs[1].raw_name == "scores" and n_classes == 2
+    operator.outputs[0].type.shape = [n_rows]
+    operator.outputs[1].type.shape = [n_rows, 1 if one else n_classes]
+
+
+def _classifier_converter(build):
+    def convert(scope, operator, container):
+        model = operator.raw_operator
+        graph = _graphs.Graph(scope, container)
+        scores = build(graph, model, _rows(scope, operator, graph))
+        second = operator.outputs[1]
+        graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
+        if second.raw_name == "probabilities":
+            scores = _graphs.probabilities(graph, scores, len(model.classes_))
+        graph.name(scores, second.full_name)
+
+    return convert
+
+
+def _transformer_shapes(operator) -> None:
+    types = need("skl2onnx.common.data_types", "onnx")
+    model = operator.raw_operator
+    n_rows = operator.inputs[0].get_first_dimension()
+    n_out = len(model.get_feature_names_out())
+    operator.outputs[0].type = types.FloatTensorType([n_rows, n_out])
+
+
+def _transformer_converter(build):
+    def convert(scope, operator, container):
+        graph = _graphs.Graph(scope, container)
+        rows = _rows(scope, operator, graph)
+        out = build(graph, operator.raw_operator, rows)
+        graph.name(out, operator.outputs[0].full_name)
+
+    return convert
+
+
+def _rows(scope, operator, graph) -> "_graphs.Inputs":
+    """The rows as the model sees them, mapped by its feature map where it has one."""
+    types = need("skl2onnx.common.data_types", "onnx")
+    names = need("skl2onnx._supported_operators", "onnx").sklearn_operator_name_map
+    given = operator.inputs[0]
+    x = graph.single(given.full_name)
+    feature_map = getattr(operator.raw_operator, "feature_map_", None)
+    if feature_map is None:
+        return _graphs.Inputs(x, x)
+    if type(feature_map) not in names:
+        raise TypeError(
+            f"skl2onnx has no converter for feature_map="
+            f"{type(feature_map).__name__}: register one with "
+            "skl2onnx.update_registered_converter."
+        )
+    inner = scope.declare_local_operator(names[type(feature_map)], feature_map)
+    inner.inputs.append(given)
+    mapped = scope.declare_local_variable("mapped", types.FloatTensorType())
+    inner.outputs.append(mapped)
+    return _graphs.Inputs(x, graph.single(mapped.full_name))

@@ -1,0 +1,32 @@
+"""Why a model decides as it does, and what its local models do.
+
+:func:`explain` splits scores into what each feature adds, :func:`counterfactual` asks
+what would change a decision, :func:`regions` tells what each local model does. The
+displays draw the same with matplotlib, in scikit-learn's manner;
+:func:`locallin.report.report` puts it on one page for a browser.
+"""
+
+from locallin.inspection._boundary import BoundaryDisplay
+from locallin.inspection._charts import ChartDisplay
+from locallin.inspection._counterfactual import Counterfactuals, counterfactual
+from locallin.inspection._explain import Explanation, explain
+from locallin.inspection._history import HistoryDisplay
+from locallin.inspection._region_map import RegionDisplay
+from locallin.inspection._regions import Region, Regions, regions
+from locallin.inspection._weights import ContributionDisplay, WeightImageDisplay
+
+__all__ = [
+    "BoundaryDisplay",
+    "ChartDisplay",
+    "ContributionDisplay",
+    "Counterfactuals",
+    "Explanation",
+    "HistoryDisplay",
+    "Region",
+    "RegionDisplay",
+    "Regions",
+    "WeightImageDisplay",
+    "counterfactual",
+    "explain",
+    "regions",
+]

@@ -1,0 +1,331 @@
+"""Pictures of decisions in the plane."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import check_array
+
+from locallin.inspection._drawing import colours, one_axes, pale
+from locallin.inspection.unwrap import (
+    as_frame_like,
+    by_score,
+    check_count,
+    classifier_in,
+    column_names,
+    has_map,
+)
+
+# Half the length of a local line, as a part of the picture's width and height.
+_REACH = 0.09
+
+
+class _Grid(NamedTuple):
+    """Margins on a grid in the plane, and how to ask for more."""
+
+    xx0: np.ndarray
+    xx1: np.ndarray
+    margins: np.ndarray  # (n_classes, rows, columns): score less the best other
+
+
+class BoundaryDisplay:
+    """Decisions in the plane, with anchors and the local lines that make them.
+
+    At a point p of the boundary the local line w(p) . x + b(p) = 0 passes through p.
+    For each anchor the point of the boundary that is nearest to it is taken. A local
+    line is no tangent: along the boundary the local model changes, too.
+
+    Parameters
+    ----------
+    xx0, xx1 : ndarray of shape (grid_resolution, grid_resolution)
+        The grid, as :func:`numpy.meshgrid` gives it.
+    margins : ndarray of shape (n_classes, grid_resolution, grid_resolution)
+        Score of each class less the best of the other classes.
+    class_labels : array-like of shape (n_classes,)
+        The classes.
+    anchors : ndarray of shape (n_anchors, 2), default=None
+        Anchors or means of charts.
+    lines : ndarray of shape (n_lines, 2, 2), default=None
+        Ends of the local lines.
+    X : ndarray of shape (n_samples, 2), default=None
+        Rows.
+    y : ndarray of shape (n_samples,), default=None
+        Their classes.
+    feature_names : sequence of str, default=None
+        Names of the two features.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        The axes drawn on.
+    figure_ : matplotlib Figure
+        Their figure.
+    surface_ : matplotlib AxesImage
+        The decisions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.inspection import BoundaryDisplay
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(10, random_state=0).fit(X, y)
+    >>> display = BoundaryDisplay.from_estimator(clf, X, y)
+    >>> display.anchors.shape
+    (10, 2)
+    """
+
+    def __init__(
+        self,
+        xx0,
+        xx1,
+        margins,
+        class_labels,
+        *,
+        anchors=None,
+        lines=None,
+        X=None,
+        y=None,
+        feature_names=None,
+    ):
+        self.xx0 = xx0
+        self.xx1 = xx1
+        self.margins = margins
+        self.class_labels = class_labels
+        self.anchors = anchors
+        self.lines = lines
+        self.X = X
+        self.y = y
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y=None,
+        *,
+        grid_resolution: int = 200,
+        margin: float = 0.1,
+        ax=None,
+    ) -> "BoundaryDisplay":
+        """Ask a classifier for its decisions around the rows of X, and draw them.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier of the library, or a fitted pipeline or search that
+            ends in one. Anchors behind other steps are drawn where these have
+            ``inverse_transform``, and local lines where also no feature map and no
+            RBF kernel makes them curves.
+        X : array-like of shape (n_samples, 2)
+            Rows, as ``estimator.predict`` takes them.
+        y : array-like of shape (n_samples,), default=None
+            Their classes.
+        grid_resolution : int, default=200
+            Number of points of the grid in each direction.
+        margin : float, default=0.1
+            Room around the rows, as a part of their range.
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a figure.
+
+        Returns
+        -------
+        BoundaryDisplay
+            The display.
+        """
+        check_count("grid_resolution", grid_resolution)
+        before, classifier = classifier_in(estimator, "BoundaryDisplay")
+        rows = check_array(X)
+        if rows.shape[1] != 2:
+            raise ValueError(
+                f"X has {rows.shape[1]} features, but BoundaryDisplay draws a plane: "
+                "fit the estimator to two features."
+            )
+
+        def scores_at(points):
+            return by_score(estimator.decision_function(as_frame_like(X, points)))
+
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        room = margin * np.where(high > low, high - low, 1)
+        low, high = low - room, high + room
+        xx0, xx1 = np.meshgrid(
+            *(
+                np.linspace(a, b, grid_resolution)
+                for a, b in zip(low, high, strict=True)
+            )
+        )
+        scores = scores_at(np.column_stack([xx0.ravel(), xx1.ravel()]))
+        margins = _margins(scores).T.reshape(-1, *xx0.shape)
+        grid = _Grid(xx0, xx1, margins)
+
+        def transform(points):
+            points = as_frame_like(X, points)
+            for steps in before:
+                points = steps.transform(points)
+            return points
+
+        def back(points):
+            for steps in reversed(before):
+                points = steps.inverse_transform(points)
+            return np.asarray(points)
+
+        anchors = _anchors_of(classifier)
+        lines = None
+        if anchors is not None and any(
+            not hasattr(steps, "inverse_transform") for steps in before
+        ):
+            anchors = None
+        if anchors is not None:
+            anchors = back(anchors)
+            linear = getattr(classifier, "local_model", "linear") == "linear"
+            if linear and hasattr(classifier, "local_coef") and not has_map(classifier):
+                lines = _local_lines(classifier, grid, anchors, transform, back)
+        display = cls(
+            xx0, xx1, margins, classifier.classes_,
+            anchors=anchors, lines=lines, X=rows,
+            y=None if y is None else np.asarray(y),
+            feature_names=column_names(X),
+        )  # fmt: skip
+        return display.plot(ax)
+
+    def plot(self, ax=None, *, lines: bool = True) -> "BoundaryDisplay":
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw. None makes a figure.
+        lines : bool, default=True
+            Whether to draw the local lines.
+
+        Returns
+        -------
+        self : BoundaryDisplay
+            The display.
+        """
+        ax = one_axes(ax, "BoundaryDisplay", size=(8, 5.2))
+        from matplotlib.colors import ListedColormap
+
+        n_classes = len(self.class_labels)
+        dark = colours(n_classes)
+        extent = self.xx0[0, 0], self.xx0[0, -1], self.xx1[0, 0], self.xx1[-1, 0]
+        self.surface_ = ax.imshow(
+            self.margins.argmax(axis=0),
+            cmap=ListedColormap([pale(colour) for colour in dark]),
+            vmin=-0.5,
+            vmax=n_classes - 0.5,
+            origin="lower",
+            extent=extent,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        for c in range(1 if n_classes == 2 else 0, n_classes):
+            values = self.margins[c]
+            if values.min() < 0 < values.max():
+                ax.contour(self.xx0, self.xx1, values, [0], colors="black")
+        if self.X is not None:
+            shown = np.zeros(len(self.X)) if self.y is None else self.y
+            labels = [0] if self.y is None else self.class_labels
+            for colour, label in zip(dark, labels, strict=False):
+                ax.scatter(
+                    *self.X[shown == label].T,
+                    s=9,
+                    color=colour if self.y is not None else "#777777",
+                    label="rows" if self.y is None else f"class {label}",
+                )
+        if lines and self.lines is not None:
+            for i, ends in enumerate(self.lines):
+                label = "local line" if i == 0 else None
+                ax.plot(*np.transpose(ends), color="crimson", lw=1.6, label=label)
+        if self.anchors is not None:
+            ax.scatter(
+                *np.transpose(self.anchors), marker="*", s=150, color="gold",
+                edgecolor="black", zorder=5, label="anchor",
+            )  # fmt: skip
+        names = self.feature_names or ("x0", "x1")
+        ax.set(
+            xlim=extent[:2], ylim=extent[2:], xlabel=names[0], ylabel=names[1],
+            title="Decisions, anchors and local lines"
+            if self.anchors is not None
+            else "Decisions",
+        )  # fmt: skip
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _margins(scores: np.ndarray) -> np.ndarray:
+    """Score of each class less the best of the others, (n, n_classes)."""
+    if scores.shape[1] == 1:
+        return np.column_stack([-scores, scores])
+    ordered = np.sort(scores, axis=1)
+    best, second = ordered[:, -1:], ordered[:, -2:-1]
+    return scores - np.where(scores == best, second, best)
+
+
+def _anchors_of(classifier) -> np.ndarray | None:
+    if hasattr(classifier, "atlas_"):
+        return classifier.atlas_.means_
+    if not hasattr(classifier, "coding_"):
+        return None
+    anchors = classifier.anchors_
+    return anchors if anchors.shape[1] == classifier.n_features_in_ else None
+
+
+def _boundary_points(grid: _Grid) -> np.ndarray:
+    """Points between neighbours on the grid whose decisions differ."""
+    winners = grid.margins.argmax(axis=0)
+    found = []
+    for axis in (0, 1):
+        one = (slice(None, -1), slice(None))
+        other = (slice(1, None), slice(None))
+        if axis:
+            one, other = one[::-1], other[::-1]
+        here = np.nonzero(winners[one] != winners[other])
+        c = winners[one][here]
+        own = np.moveaxis(grid.margins, 0, -1)
+        a = own[one][here][np.arange(len(c)), c]
+        b = own[other][here][np.arange(len(c)), c]
+        part = np.clip(a / np.where(a == b, 1, a - b), 0, 1)
+        ends = [
+            np.column_stack([grid.xx0[side][here], grid.xx1[side][here]])
+            for side in (one, other)
+        ]
+        found.append(ends[0] + part[:, None] * (ends[1] - ends[0]))
+    return np.vstack(found)
+
+
+def _local_lines(classifier, grid: _Grid, anchors, transform, back):
+    """Ends of the local lines at the points of the boundary nearest to anchors."""
+    points = _boundary_points(grid)
+    if not len(points):
+        return None
+    low = np.array([grid.xx0[0, 0], grid.xx1[0, 0]])
+    extent = np.array([grid.xx0[0, -1], grid.xx1[-1, 0]]) - low
+    away = ((anchors[:, None] - points[None]) / extent) ** 2
+    points = points[np.unique(away.sum(axis=2).argmin(axis=1))]
+    given = transform(points)
+    coef = classifier.local_coef(given)
+    intercept = classifier.local_intercept(given)
+    inner = np.asarray(given)
+    if inner.shape[1] != 2:
+        return None
+    if coef.shape[1] == 1:
+        w, b = coef[:, 0], intercept[:, 0]
+    else:
+        scores = np.einsum("nsd,nd->ns", coef, inner) + intercept
+        first, second = np.argsort(-scores, axis=1)[:, :2].T
+        rows = np.arange(len(inner))
+        w = coef[rows, first] - coef[rows, second]
+        b = intercept[rows, first] - intercept[rows, second]
+    squares = (w**2).sum(axis=1)
+    keep = squares > 0
+    w, b, inner, squares = w[keep], b[keep], inner[keep], squares[keep]
+    # The grid meets the boundary to its resolution; the line is met exactly.
+    foot = inner - ((w * inner).sum(axis=1) + b)[:, None] * w / squares[:, None]
+    along = np.column_stack([-w[:, 1], w[:, 0]]) / np.sqrt(squares)[:, None]
+    middle = back(foot)
+    step = back(foot + 1e-3 * along) - middle
+    step *= _REACH / np.linalg.norm(step / extent, axis=1, keepdims=True)
+    return np.stack([middle - step, middle + step], axis=1)

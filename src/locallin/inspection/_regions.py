@@ -1,0 +1,314 @@
+"""What each local model does: whom it serves, how well, and by which features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_consistent_length, column_or_1d
+
+from locallin.inspection.text import number, table
+from locallin.inspection.unwrap import (
+    Opened,
+    check_count,
+    chosen_names,
+    import_pandas,
+    local_features,
+    open_up,
+)
+from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.ml3 import ML3Classifier
+
+_MODELS_IN_TEXT = 20
+
+
+@dataclass(frozen=True)
+class Region:
+    """One local model, and the rows for which it counts most.
+
+    Parameters
+    ----------
+    model : int
+        Position of the anchor or chart, or of the model within its class.
+    owner : object
+        ML3: the class that the model belongs to. None otherwise.
+    rows : int
+        Number of rows for which this model counts most.
+    share : float
+        Its part of all weight that local models have on the rows.
+    overlap : float
+        Mean weight of the other models on its rows; NaN where it has none.
+    classes : dict
+        Classes of its rows and their numbers, the most frequent first; predicted
+        classes where y is not given.
+    accuracy : float or None
+        Share of its rows that are predicted right; NaN where it has none, and None
+        where y is not given.
+    top : tuple of (str, float)
+        The features that move its scores most: for two classes the weight, and for
+        more the range of the weights over the scores, times the feature's standard
+        deviation over all rows. Empty where local models have no weights.
+    """
+
+    model: int
+    owner: Any
+    rows: int
+    share: float
+    overlap: float
+    classes: dict
+    accuracy: float | None
+    top: tuple[tuple[str, float], ...]
+
+    @property
+    def name(self) -> str:
+        """Position of the model, after the class that it belongs to."""
+        prefix = "" if self.owner is None else f"{self.owner}/"
+        return f"{prefix}{self.model}"
+
+
+class Regions(Sequence):
+    """Local models of a classifier, those with the most rows first.
+
+    Parameters
+    ----------
+    regions : sequence of Region
+        The local models.
+    class_labels : array-like of shape (n_classes,)
+        The classes of the classifier.
+    """
+
+    def __init__(self, regions, class_labels):
+        self.regions = tuple(regions)
+        self.class_labels = np.asarray(class_labels)
+
+    def __len__(self) -> int:
+        return len(self.regions)
+
+    def __getitem__(self, i):
+        if isinstance(i, slice):
+            return Regions(self.regions[i], self.class_labels)
+        return self.regions[i]
+
+    def to_frame(self):
+        """One line per local model, as a pandas frame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The fields of :class:`Region` as columns, without ``owner`` where no model
+            has one, and ``accuracy`` where y was not given.
+        """
+        pandas = import_pandas("Regions.to_frame")
+        names = [field.name for field in fields(Region)]
+        frame = pandas.DataFrame(
+            [[getattr(region, name) for name in names] for region in self.regions],
+            columns=names,
+        )
+        empty = [
+            name
+            for name in ("owner", "accuracy")
+            if all(getattr(region, name) is None for region in self.regions)
+        ]
+        return frame.drop(columns=empty)
+
+    def to_text(self, limit: int | None = _MODELS_IN_TEXT) -> str:
+        """The largest local models as a table.
+
+        Parameters
+        ----------
+        limit : int or None, default=20
+            Number of local models that are shown. None shows all.
+
+        Returns
+        -------
+        str
+            The table.
+        """
+        check_count("limit", limit)
+        shown = self.regions[:limit]
+        columns = ["model", "rows", "share", "overlap", "classes", "top features"]
+        accuracy = any(region.accuracy is not None for region in shown)
+        if accuracy:
+            columns.insert(4, "accuracy")
+        lines = []
+        for region in shown:
+            classes = " ".join(f"{c}:{n}" for c, n in list(region.classes.items())[:4])
+            if len(region.classes) > 4:
+                classes += " ..."
+            top = ", ".join(f"{name} {number(size)}" for name, size in region.top)
+            line = [
+                region.name, str(region.rows), _percent(region.share),
+                _percent(region.overlap), classes, top,
+            ]  # fmt: skip
+            if accuracy:
+                line.insert(4, _percent(region.accuracy))
+            lines.append(line)
+        text = table(columns, lines, words={"model", "classes", "top features"})
+        if len(self) > len(shown):
+            text += f"\n... and {len(self) - len(shown)} more local models"
+        return text
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def regions(
+    estimator, X, y=None, *, feature_names=None, top: int | None = 3
+) -> Regions:
+    """Tell what each local model does on the rows of X.
+
+    A row belongs to the local model that counts most for it: the strongest anchor,
+    the strongest chart, or, for ML3, the strongest model of the predicted class.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier of the library, or a fitted pipeline or search that ends
+        in one.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows, as ``estimator.predict`` takes them.
+    y : array-like of shape (n_samples,), default=None
+        Their classes.
+    feature_names : sequence of str, default=None
+        Names of the features that the local models see; see :func:`explain`.
+    top : int or None, default=3
+        Number of features that are named for each local model; None names all.
+
+    Returns
+    -------
+    Regions
+        The local models, those with the most rows first, and tables as text and as
+        a pandas frame.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.inspection import regions
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(6, random_state=0).fit(X, y)
+    >>> table = regions(clf, X, y)
+    >>> len(table), sum(region.rows for region in table)
+    (6, 400)
+    >>> table[0].rows >= table[1].rows
+    True
+    """
+    check_count("top", top)
+    opened = open_up(estimator, X, "regions")
+    classifier = opened.classifier
+    features, names = local_features(opened)
+    names = chosen_names(feature_names, names)
+    predicted = classifier.predict(opened.X)
+    seen = predicted
+    if y is not None:
+        seen = column_or_1d(y)
+        check_consistent_length(predicted, seen)
+    spread = features.std(axis=0, dtype=float)
+    local = _local_models(opened, predicted)
+    strongest = local.weights.argmax(axis=1)
+    strength = local.weights[np.arange(len(strongest)), strongest]
+    shares = local.weights.sum(axis=0) / len(strongest)
+    found = []
+    for j, share in enumerate(shares):
+        here = strongest == j
+        labels, counts = np.unique(seen[here], return_counts=True)
+        order = np.argsort(-counts, kind="stable")
+        right = None
+        if y is not None:
+            right = _mean(seen[here] == predicted[here])
+        found.append(
+            Region(
+                model=local.model[j],
+                owner=local.owner[j],
+                rows=int(here.sum()),
+                share=float(share),
+                overlap=_mean(1 - strength[here]),
+                classes={
+                    label: int(count)
+                    for label, count in zip(
+                        labels[order].tolist(), counts[order], strict=True
+                    )
+                },
+                accuracy=right,
+                top=_top_features(local.coef, j, spread, names, top),
+            )
+        )
+    found.sort(key=lambda region: (-region.rows, -region.share))
+    return Regions(found, classifier.classes_)
+
+
+class _LocalModels(NamedTuple):
+    """Weights of all local models on the rows, (n, m), and what they are."""
+
+    weights: np.ndarray
+    model: list[int]
+    owner: list
+    coef: np.ndarray | None  # (m, n_scores, n_features)
+
+
+def _local_models(opened: Opened, predicted) -> _LocalModels:
+    classifier = opened.classifier
+    X = classifier._validate(opened.X, reset=False)
+    if isinstance(classifier, AnchoredClassifier):
+        weights = classifier.coding_.transform(classifier._spaces(X)[0]).toarray()
+        m = weights.shape[1]
+        coef = classifier.coef_ if classifier.coef_.shape[2] else None
+        return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
+    if isinstance(classifier, ML3Classifier):
+        beta = classifier.latent_weights(opened.X)
+        n, n_classes, m = beta.shape
+        own = np.searchsorted(classifier.classes_, predicted)
+        latent = _normalised(beta[np.arange(n), own])
+        weights = np.zeros((n, n_classes, m))
+        weights[np.arange(n), own] = latent
+        return _LocalModels(
+            weights.reshape(n, -1),
+            list(range(m)) * n_classes,
+            np.repeat(classifier.classes_, m).tolist(),
+            classifier.coef_.reshape(n_classes * m, 1, -1),
+        )
+    if isinstance(classifier, AtlasClassifier):
+        codes = classifier._encode(X, classifier.n_jobs)[0]
+        m = len(classifier.atlas_.means_)
+        shape = X.shape[0], m
+        weights = sparse.csr_matrix(
+            (codes.values, codes.indices, codes.indptr), shape
+        ).toarray()
+        coef = None
+        if hasattr(classifier, "local_coef"):
+            linear = classifier.coef_[:, :, : classifier.atlas_.n_components_]
+            coef = linear / classifier.scale_ @ classifier.atlas_.components_
+        return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
+    raise TypeError(f"regions does not know {type(classifier).__name__}.")
+
+
+def _normalised(weights: np.ndarray) -> np.ndarray:
+    """Weights that sum to one in each row; even ones where all are zero."""
+    weights = weights.astype(float)
+    total = weights.sum(axis=1, keepdims=True)
+    silent = total[:, 0] <= 0
+    weights[silent] = 1 / weights.shape[1]
+    total[silent] = 1
+    return weights / total
+
+
+def _top_features(coef, model, spread, names, top) -> tuple[tuple[str, float], ...]:
+    if coef is None:
+        return ()
+    weights = coef[model].astype(float)
+    range_ = weights[0] if len(weights) == 1 else np.ptp(weights, axis=0)
+    sizes = range_ * spread
+    order = np.argsort(-np.abs(sizes), kind="stable")[:top]
+    return tuple((names[j], float(sizes[j])) for j in order)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(np.mean(values)) if len(values) else np.nan
+
+
+def _percent(value: float) -> str:
+    return "-" if np.isnan(value) else f"{100 * value:.1f}%"

@@ -1,0 +1,553 @@
+"""Support vector machines on the charts of an atlas (Pitelis et al., ECML 2014)."""
+
+import time
+import warnings
+from numbers import Integral, Real
+from threading import Event
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from locallin.atlas import Atlas
+from locallin.charts.charts import chart_codes, gamma_rule, nearest_rule, sample_rows
+from locallin.charts.machines import linear_scores, local_models, machines_of, votes
+from locallin.engine.parallel import in_threads, single_threaded_blas
+from locallin.engine.sklearn_api import (
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    unchanged_on_error,
+    validate_parameters,
+)
+from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
+from locallin.kernels.losses import LOSSES
+from locallin.kernels.rows import PRODUCTS, SQUARES, Codes, Rows, n_expanded
+from locallin.methods.base import ScoringClassifier
+from locallin.solvers.convex import Problem, solve_dual
+from locallin.solvers.kernel_svm import ChartedRows, ChartKernel, solve_kernel_svm
+
+# What the local models of a linear kernel see: coordinates alone, or made of them.
+_FEATURES = {"linear": None, "quadratic": SQUARES, "quadratic-cross": PRODUCTS}
+
+
+class AtlasClassifier(ScoringClassifier):
+    """Support vector machine on the charts of an :class:`~locallin.Atlas`.
+
+    The atlas is learned from all rows, labelled or not. A row has weights
+    w_i = exp(-E_i / gamma^2) on its nearest charts and coordinates p_i in each; rows
+    are compared chart by chart, along the manifold (eq. 5)::
+
+        K(x, y) = sum_i w_i(x) w_i(y) K_i(p_i(x), p_i(y))
+
+    where K_i is an RBF kernel (eq. 8), or the product of explicit features: [1, p],
+    [1, p, p^2] or [1, p, all products of two] (eq. 13-15). By default the kernel is
+    divided by sqrt(K(x, x) K(y, y)).
+
+    Rows of class -1 are unlabelled, as everywhere in scikit-learn: they shape the
+    charts and nothing else. (Where y has but two values -1 is a class like any other.)
+
+    Parameters
+    ----------
+    atlas : Atlas, FrozenEstimator of a fitted Atlas, or None, default=None
+        The charts. An Atlas is cloned and fitted to all rows; one in a
+        :class:`sklearn.frozen.FrozenEstimator` is used as it is, so that one atlas
+        serves many label sets and settings. None is ``Atlas()``.
+    kernel : {"rbf", "linear", "quadratic", "quadratic-cross"}, default="rbf"
+        The kernel within a chart. The last three are linear models per chart, trained
+        by dual coordinate descent on features that are made when they are needed.
+    assignment : {"soft", "hard"}, default="soft"
+        "hard" compares rows in their nearest chart only (eq. 6).
+    n_nearest : int or "auto", default="auto"
+        Number of nearest charts of a row. "auto" is twice the root of the number of
+        charts, at least 10 (the paper's number).
+    gamma : float or "auto", default="auto"
+        Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
+        "auto" spreads a row's weight over 60 % of its nearest charts on average.
+    sigma : float or "auto", default="auto"
+        Bandwidth of the RBF kernel ``exp(-|p - q|^2 / sigma^2)``, a length in the unit
+        of the data. "auto" is the root mean square of ``|p|`` in the nearest chart,
+        times 2 (1000 / n)^(1/4) for n labelled rows, cut to [1, 4]: few labels must
+        reach far.
+    normalize : bool, default=True
+        Whether every row has K(x, x) = 1.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+        The loss. "hinge" with ``kernel="rbf"`` is LIBSVM's machine.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty; the C of an SVM on n labelled rows is 1 / (alpha n).
+        "auto" is C = 10 for a kernel of K(x, x) = 1 on average.
+    intercept_scaling : float or "auto", default="auto"
+        Linear kernels: the constant feature of each chart, in units of the
+        coordinates' root mean square norm. "auto" is 1. (The RBF machine has one
+        intercept, which is free.)
+    multi_class : {"ovr", "ovo"}, default="ovr"
+        One-vs-rest, or one-vs-one by votes (the paper's choice for "rbf"), which
+        trains faster on many rows and is worse where labels are few.
+    max_iter : int, default=1000
+        Largest number of passes ("rbf": of working sets) of each machine.
+    tol : float or "auto", default="auto"
+        "rbf": violation of the optimality conditions at which to stop, as LIBSVM's;
+        "auto" is 1e-3. Linear kernels: duality gap relative to the objective; "auto"
+        is 1e-2.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    n_jobs : int or None, default=None
+        Threads. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the atlas, where it has none of its own, and of the order of visits.
+    verbose : int, default=0
+        1 prints a line per machine.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, without the -1 of unlabelled rows.
+    atlas_ : Atlas
+        The atlas in use.
+    n_nearest_, gamma_, sigma_, alpha_ : int and floats
+        Values in use; ``sigma_`` for the RBF kernel only.
+    coef_ : ndarray of shape (n_charts, n_machines, n_chart_features)
+        Linear kernels: weights of each chart's features, which are made of
+        coordinates in units of ``scale_``.
+    intercept_ : ndarray of shape (n_charts, n_machines) or (n_machines,)
+        Intercepts, of every chart for the linear kernels.
+    support_ : ndarray of shape (n_support,)
+        RBF kernel: rows of X that are support vectors.
+    dual_coef_ : ndarray of shape (n_support, n_machines)
+        RBF kernel: their signed dual variables.
+    support_starts_, support_rows_, support_points_ : ndarray
+        RBF kernel: the support vectors sorted by chart, as the kernel takes them.
+    n_iter_ : int
+        Largest number of passes of any machine.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    Transductive use: pass the rows to be predicted to ``fit``, too, with class -1;
+    they then help to shape the charts. Inductive use: pass the training rows only. The
+    paper's tables are transductive, and part of their gain comes from that.
+
+    The smallest error of a row is taken off before exp where the kernel is
+    normalised, which leaves it the same and keeps rows far from every chart within
+    range. Without normalisation such rows have weights of zero, and the intercept
+    alone decides.
+
+    References
+    ----------
+    .. [1] Pitelis, Russell and Agapito, Semi-supervised Learning Using an
+       Unsupervised Atlas, ECML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from locallin import AtlasClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.full(len(y), -1)
+    >>> few[:100] = y[:100]
+    >>> clf = AtlasClassifier(random_state=0).fit(X / 16, few)
+    >>> clf.score(X[100:] / 16, y[100:]) > 0.85
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **ScoringClassifier._parameter_constraints,
+        "atlas": [Atlas, FrozenEstimator, None],
+        "kernel": [StrOptions({"rbf", *_FEATURES})],
+        "assignment": [StrOptions({"soft", "hard"})],
+        "n_nearest": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "normalize": ["boolean"],
+        "loss": [StrOptions({"squared_hinge", "hinge"})],
+        "multi_class": [StrOptions({"ovr", "ovo"})],
+        "tol": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        atlas=None,
+        *,
+        kernel: str = "rbf",
+        assignment: str = "soft",
+        n_nearest: int | str = "auto",
+        gamma: float | str = "auto",
+        sigma: float | str = "auto",
+        normalize: bool = True,
+        loss: str = "squared_hinge",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        multi_class: str = "ovr",
+        max_iter: int = 1000,
+        tol: float | str = "auto",
+        class_weight=None,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.atlas = atlas
+        self.kernel = kernel
+        self.assignment = assignment
+        self.n_nearest = n_nearest
+        self.gamma = gamma
+        self.sigma = sigma
+        self.normalize = normalize
+        self.loss = loss
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None):
+        """Learn the charts from all rows, and the machines from the labelled ones.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float32 and float64 are used as they are.
+        y : array-like of shape (n_samples,)
+            Classes; -1 for unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the labelled rows in the objective. They do not shape the
+            charts.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            validate_parameters(self)
+            self._check_choices()
+            X, y = self._validate(X, y, reset=True)
+            interrupted = self._fit(X, y, sample_weight)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _fit(self, X, y, sample_weight) -> bool:
+        rng = check_random_state(self.random_state)
+        labelled = self._labelled(y)
+        encoded = self._encode_classes(y[labelled], None)
+        weights = check_sample_weight(sample_weight, X)[labelled]
+        weights = self._row_weights(X[labelled], encoded, weights)
+        # A row of weight zero is not there; what is left must have two classes.
+        target, visits = self._target(encoded, weights)
+        self._charts_for(X, rng)
+        self._choose_bandwidths(X, len(visits), rng)
+        rows = np.flatnonzero(labelled)[visits]
+        target = Target(target.labels[visits], target.positive, target.weights[visits])
+        stop = Event()
+        # One thread of BLAS in each of ours: the same sums for any number of them.
+        with single_threaded_blas():
+            if self.kernel == "rbf":
+                solutions = self._fit_rbf(X, rows, target, stop)
+            else:
+                solutions = self._fit_linear(X, rows, target, stop, rng)
+        self.n_iter_ = max(s.n_iter for s in solutions)
+        if not (stop.is_set() or all(s.converged for s in solutions)):
+            warnings.warn(
+                f"AtlasClassifier did not converge in max_iter={self.max_iter} passes: "
+                "raise max_iter, alpha or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return stop.is_set()
+
+    def _check_choices(self) -> None:
+        if self.kernel == "rbf" and self.intercept_scaling != "auto":
+            raise ValueError(
+                f"intercept_scaling={self.intercept_scaling} is a setting of the "
+                "linear kernels; the intercept of kernel='rbf' is free."
+            )
+        if self.kernel != "rbf" and self.sigma != "auto":
+            raise ValueError(
+                f"sigma={self.sigma} is a setting of kernel='rbf', but "
+                f"kernel={self.kernel!r}."
+            )
+        if self.assignment == "hard" and self.n_nearest not in ("auto", 1):
+            raise ValueError(
+                f"n_nearest={self.n_nearest}, but assignment='hard' looks at the "
+                "nearest chart only: leave n_nearest='auto'."
+            )
+
+    @staticmethod
+    def _labelled(y) -> np.ndarray:
+        """Which rows have a class."""
+        everything = np.ones(len(y), bool)
+        if y.dtype.kind not in "iuf" or len(np.unique(y)) <= 2:
+            return everything
+        return y != -1
+
+    def _charts_for(self, X, rng) -> None:
+        seed = rng.randint(np.iinfo(np.int32).max)
+        if self.atlas is None:
+            atlas = Atlas(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
+        else:
+            atlas = clone(self.atlas)
+        if isinstance(atlas, FrozenEstimator):
+            self.atlas_ = atlas.estimator
+            check_is_fitted(self.atlas_)
+            if self.atlas_.n_features_in_ != X.shape[1]:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but the atlas was fitted to "
+                    f"{self.atlas_.n_features_in_}."
+                )
+            return
+        if atlas.random_state is None:
+            atlas.set_params(random_state=seed)
+        self.atlas_ = atlas.fit(X)
+
+    def _choose_bandwidths(self, X, n_labelled, rng) -> None:
+        """Set the number of nearest charts, gamma, and sigma or the linear scale."""
+        wanted = 1 if self.assignment == "hard" else self.n_nearest
+        self.n_nearest_ = nearest_rule(wanted, len(self.atlas_.means_))
+        sample = sample_rows(X, rng)
+        nearest, errors = self.atlas_._nearest_charts(
+            sample, self.n_nearest_, self.n_jobs
+        )
+        self.gamma_ = gamma_rule(errors) if self.gamma == "auto" else self.gamma
+        points = self.atlas_._coordinates(sample, nearest[:, :1], self.n_jobs)
+        scale = float(np.sqrt(np.square(points, dtype=float).sum(axis=-1).mean()))
+        scale = scale or 1.0
+        if self.kernel == "rbf":
+            reach = np.clip(2.0 * (1000 / n_labelled) ** 0.25, 1.0, 4.0)
+            self.sigma_ = float(reach * scale) if self.sigma == "auto" else self.sigma
+        else:
+            self.scale_ = scale
+            self.intercept_scaling_ = (
+                1.0 if self.intercept_scaling == "auto" else self.intercept_scaling
+            )
+
+    def _encode(self, X, n_jobs=None) -> tuple[Codes, np.ndarray]:
+        """Weights of the rows on their charts, and scaled coordinates (n, k, d)."""
+        atlas, k = self.atlas_, self.n_nearest_
+        nearest, errors = atlas._nearest_charts(X, k, n_jobs)
+        codes = chart_codes(nearest, errors, self.gamma_, relative=self.normalize)
+        charts = codes.indices.reshape(X.shape[0], k)
+        points = atlas._coordinates(X, charts, n_jobs)
+        points /= points.dtype.type(
+            self.sigma_ if self.kernel == "rbf" else self.scale_
+        )
+        if self.normalize:
+            if self.kernel == "rbf":
+                squares = np.square(codes.values.reshape(charts.shape)).sum(axis=1)
+            else:
+                rows = Rows(points, _FEATURES[self.kernel], None)
+                squares = feature_norms(rows, codes, self.intercept_scaling_**2)
+            lengths = np.repeat(np.sqrt(squares), k).astype(points.dtype)
+            codes = codes._replace(values=codes.values / lengths)
+        return codes, points
+
+    def _charted(self, X, n_jobs=None) -> ChartedRows:
+        """Rows as the chart kernel sees them."""
+        codes, points = self._encode(X, n_jobs)
+        shape = points.shape[:2]
+        return ChartedRows(
+            codes.indices.reshape(shape), codes.values.reshape(shape), points
+        )
+
+    def _default_alpha_for(self, squares) -> float:
+        """C = 10 where the kernel's diagonal has the given mean."""
+        if self.alpha != "auto":
+            return self.alpha
+        return 0.1 * (float(np.mean(squares)) or 1.0) / len(squares)
+
+    def _reporter(self, n_machines):
+        began = time.perf_counter()
+
+        def report(number, text):
+            if self.verbose:
+                print(
+                    f"[AtlasClassifier] machine {number + 1}/{n_machines}: {text}, "
+                    f"{time.perf_counter() - began:.1f} s",
+                    flush=True,
+                )
+
+        return report
+
+    def _fit_rbf(self, X, rows, target, stop: Event) -> list:
+        charted = self._charted(X[rows], self.n_jobs)
+        n_charts = len(self.atlas_.means_)
+        self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
+        upper = target.weights / (self.alpha_ * len(rows))
+        machines = machines_of(len(self.classes_), self.multi_class)
+        report = self._reporter(len(machines))
+
+        def learn(number, positive, negative):
+            labels = target.labels
+            here = np.arange(len(labels))
+            if negative is not None:
+                here = np.flatnonzero((labels == positive) | (labels == negative))
+            solution = solve_kernel_svm(
+                charted if negative is None else charted[here],
+                n_charts,
+                np.where(labels[here] == positive, 1, -1),
+                upper[here],
+                squared=self.loss == "squared_hinge",
+                tol=1e-3 if self.tol == "auto" else self.tol,
+                max_iter=self.max_iter,
+                stop=stop,
+            )
+            report(number, f"{np.count_nonzero(solution.dual)} support vectors")
+            return here, solution
+
+        tasks = [(i, *machine) for i, machine in enumerate(machines)]
+        solved = in_threads(learn, tasks, self.n_jobs)
+        dual = np.zeros((len(rows), len(machines)), X.dtype)
+        for machine, (here, solution) in enumerate(solved):
+            dual[here, machine] = solution.dual
+        support = np.flatnonzero(dual.any(axis=1))
+        self.support_ = rows[support]
+        self.dual_coef_ = dual[support]
+        self.intercept_ = np.array([s.intercept for _, s in solved], X.dtype)
+        kernel = ChartKernel.of(charted[support], n_charts)
+        self.support_starts_, self.support_rows_, self.support_points_ = kernel
+        return [solution for _, solution in solved]
+
+    def _fit_linear(self, X, rows, target, stop: Event, rng) -> list:
+        codes, points = self._encode(X[rows], self.n_jobs)
+        kind = _FEATURES[self.kernel]
+        local = Rows(points, kind, None)
+        norms = feature_norms(local, codes, self.intercept_scaling_**2)
+        self.alpha_ = self._default_alpha_for(norms)
+        machines = machines_of(len(self.classes_), self.multi_class)
+        report = self._reporter(len(machines))
+        pairs = machines[0][1] is not None
+
+        def problem(visits, positive):
+            weights = target.weights
+            return Problem(
+                rows=local,
+                codes=codes,
+                target=Target(target.labels, np.asarray(positive), weights),
+                visits=visits,
+                n_anchors=len(self.atlas_.means_),
+                n_features=n_expanded(points.shape[2], kind),
+                # C is the same for every machine, however many rows it sees.
+                alpha=self.alpha_ * len(rows) / len(visits),
+                intercept_scaling=self.intercept_scaling_,
+                loss=LOSSES[self.loss],
+                strategy=ONE_VS_REST,
+                n_jobs=None if pairs else self.n_jobs,
+            )
+
+        tasks = []
+        if pairs:
+            for number, (positive, negative) in enumerate(machines):
+                among = np.isin(target.labels, (positive, negative))
+                tasks.append((number, np.flatnonzero(among), [positive]))
+        else:
+            tasks.append((0, np.arange(len(rows)), [c for c, _ in machines]))
+        seeds = rng.randint(np.iinfo(np.int32).max, size=len(tasks))
+
+        def learn(number, visits, positive):
+            solution = solve_dual(
+                problem(visits, positive),
+                max_iter=self.max_iter,
+                tol=1e-2 if self.tol == "auto" else self.tol,
+                rng=np.random.RandomState(seeds[number]),
+                monitor=lambda *_: stop.is_set(),
+            )
+            if solution.interrupted:
+                stop.set()
+            report(number, f"{solution.n_iter} passes")
+            return solution
+
+        solved = in_threads(learn, tasks, self.n_jobs)
+        self.coef_ = np.concatenate([s.coef for s in solved], axis=1)
+        self.intercept_ = np.concatenate([s.intercept for s in solved], axis=1)
+        return solved
+
+    def _scores(self, X) -> np.ndarray:
+        if self.kernel == "rbf":
+            kernel = ChartKernel(
+                self.support_starts_, self.support_rows_, self.support_points_
+            )
+
+            def score(part):
+                charted = self._charted(part)
+                return kernel.scores(charted, self.dual_coef_) + self.intercept_
+
+        else:
+
+            def score(part):
+                kind = _FEATURES[self.kernel]
+                model = self.coef_, self.intercept_, kind
+                return linear_scores(*self._encode(part), *model)
+
+        with single_threaded_blas():
+            scores = self._in_blocks(X, score)
+        n_classes = len(self.classes_)
+        if n_classes > 2 and self.multi_class == "ovo":
+            return votes(scores, machines_of(n_classes, "ovo"), n_classes)
+        return scores
+
+    def _is_linear(self) -> bool:
+        if self.kernel == "rbf":
+            raise AttributeError(
+                "local_coef and local_intercept need a linear kernel, but kernel='rbf' "
+                "has no weights in the data's space."
+            )
+        if self.multi_class == "ovo":
+            raise AttributeError(
+                "local_coef and local_intercept explain scores, but multi_class='ovo' "
+                "counts votes: use multi_class='ovr'."
+            )
+        return True
+
+    @available_if(_is_linear)
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights of each row, exact at the row with its charts held fixed.
+
+        ``decision_function(X) == (local_coef(X) * X[:, None]).sum(-1) +
+        local_intercept(X)`` to rounding. For the quadratic kernels the weight of a
+        product p_a p_b is shared evenly between both coordinates.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; n_scores is 1 for two classes.
+        """
+        return self._local_model(X)[0]
+
+    @available_if(_is_linear)
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts of each row; see ``local_coef``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; n_scores is 1 for two classes.
+        """
+        return self._local_model(X)[1]
+
+    def _local_model(self, X) -> tuple[np.ndarray, np.ndarray]:
+        check_is_fitted(self)
+        X = self._validate(X, reset=False)
+        codes, points = self._encode(X, self.n_jobs)
+        return local_models(
+            codes, points, self.scale_, self.coef_, self.intercept_, self.atlas_
+        )

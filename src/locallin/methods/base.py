@@ -1,0 +1,366 @@
+"""The skeleton that every classifier of the library shares."""
+
+from copy import deepcopy
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from locallin.data import as_batches
+from locallin.engine.matrix import BLOCK
+from locallin.engine.parallel import in_threads, row_blocks
+from locallin.engine.sklearn_api import (
+    CallbackSupportMixin,
+    Interval,
+    StrOptions,
+    unchanged_on_error,
+    validate_parameters,
+    with_callbacks,
+)
+from locallin.methods.preparation import Preparation
+from locallin.streams.run import Run, Settings
+
+
+class Given(NamedTuple):
+    """What ``fit`` or ``partial_fit`` was given, checked."""
+
+    X: Any
+    y: np.ndarray
+    encoded: np.ndarray
+    weights: np.ndarray
+    rng: np.random.RandomState
+    keep: bool  # whether to go on from what is fitted
+    held_out: tuple | None
+    n_rows: int | None = None  # of the stream that X is a sample of
+    last_pass: bool = True  # whether the stream's rows come no more after this
+
+
+class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
+    """Validation, labels, weights and prediction.
+
+    A subclass's ``_scores`` are the scores of validated rows.
+    """
+
+    _parameter_constraints: dict = {
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "intercept_scaling": [
+            Interval(Real, 0, None, closed="neither"),
+            StrOptions({"auto"}),
+        ],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+
+    def _validate(self, X, y="no_validation", *, reset, finite=True):
+        """Check X as scikit-learn does; NaN and infinity later where not finite."""
+        return validate_data(
+            self,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=finite,
+        )
+
+    def _in_blocks(self, X, function) -> np.ndarray:
+        """Apply ``function`` to blocks of validated X.
+
+        NaN and infinity are looked for here, block by block: the rows are then in
+        the cache for what follows.
+        """
+
+        def block(start, stop):
+            part = X if stop - start == X.shape[0] else X[start:stop]
+            with np.errstate(over="ignore", invalid="ignore"):
+                suspicious = not np.isfinite(part.sum())
+            if suspicious:
+                assert_all_finite(part, input_name="X")
+            return function(part)
+
+        blocks = row_blocks(X.shape[0], BLOCK)
+        parts = in_threads(block, blocks, self.n_jobs)
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; one per row for two classes, positive for ``classes_[1]``.
+        """
+        check_is_fitted(self)
+        scores = self._scores(self._validate(X, reset=False, finite=False))
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X) -> np.ndarray:
+        """Classes of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The class of the largest score of each row.
+        """
+        winners = self._winners(self.decision_function(X))
+        return self.classes_[winners]
+
+    @staticmethod
+    def _winners(scores) -> np.ndarray:
+        """Index of the predicted class."""
+        if scores.ndim == 1 or scores.shape[1] == 1:
+            return (scores.reshape(-1) > 0).astype(np.intp)
+        return scores.argmax(axis=1)
+
+
+class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
+    """A classifier that learns in epochs, also from a stream.
+
+    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
+    they were interrupted; ``_partial_fit`` may change the arrays of the model, which
+    ``_detach`` has made its own. Its ``_begin_stream`` chooses from a sample what
+    ``_partial_fit`` would choose from its first block; its ``_held_out_scores`` are
+    those of held-out rows at the parameters a solver has reached.
+    """
+
+    # What ``_partial_fit`` changes; the average of several models is that of these.
+    _moving = (
+        "coef_",
+        "intercept_",
+        "coding_",
+        "_iterate",
+        "_adam",
+        "_met",
+        "t_",
+        "t0_",
+    )
+
+    _parameter_constraints: dict = {
+        **ScoringClassifier._parameter_constraints,
+        "average": ["boolean"],
+        "shuffle": ["boolean"],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+    }
+
+    @with_callbacks
+    def fit(
+        self,
+        X,
+        y,
+        sample_weight=None,
+        *,
+        X_val=None,
+        y_val=None,
+        sample_weight_val=None,
+    ):
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float32 and float64 are used as they are.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the objective and in the choice of anchors. A
+            weight of 0 is the same as leaving the row out.
+        X_val : {array-like, sparse matrix} of shape (n_val, n_features), default=None
+            Rows to watch for early stopping, in place of a fraction of X.
+        y_val : array-like of shape (n_val,), default=None
+            Their classes.
+        sample_weight_val : array-like of shape (n_val,), default=None
+            Their weights in the accuracy.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            validation = X_val, y_val, sample_weight_val
+            interrupted = self._fit(self._take(X, y, sample_weight, validation))
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _is_stream_method(self) -> bool:
+        return True
+
+    @available_if(lambda self: self._is_stream_method())
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from a block of a stream, in one pass.
+
+        What the first call chooses from its block stays: alpha and the scale of the
+        intercepts where they are "auto", and anchors, bandwidth and first step where
+        the method has them. Make it a large one.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,)
+            Their classes; a block need not contain all of them.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream. Needed in the first call only.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, taken as they are.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        with unchanged_on_error(self):
+            given = self._take_block(X, y, classes, sample_weight)
+            self._detach()
+            interrupted = self._partial_fit(given)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _detach(self) -> None:
+        """Copy what others may hold and learning from a block changes."""
+        fitted = vars(self)
+        moving = {name: fitted[name] for name in self._moving if name in fitted}
+        fitted.update(deepcopy(moving))
+
+    def _end_stream(self) -> None:
+        """Drop what only a stream under way needs."""
+
+    @available_if(lambda self: self._is_stream_method())
+    def fit_stream(
+        self,
+        batches,
+        *,
+        classes=None,
+        epochs: int = 1,
+        n_rows: int | None = None,
+        scan: bool = True,
+        sample_size: int = 20_000,
+        buffer_size: int = 16_384,
+        checkpoint=None,
+        checkpoint_every: int = 10,
+    ):
+        """Fit the model to a stream, in memory for a buffer and a sample of rows.
+
+        A first pass counts the rows, collects the classes and draws a sample, from
+        which alpha, anchors, bandwidth and first steps are chosen as ``fit`` chooses
+        them from all rows. Then the stream is learned from ``epochs`` times, buffer
+        after buffer; the rows of a buffer are shuffled. The model depends on the order
+        of the rows and the seed, not on how the stream is cut into blocks. Rows that
+        are sorted by class over stretches longer than a buffer should be shuffled
+        beforehand.
+
+        Parameters
+        ----------
+        batches : Batches, path, list of paths, tuple of arrays, iterable or callable
+            What :func:`locallin.data.as_batches` takes: files and folders, arrays
+            (also memory maps), an iterable of blocks (X, y) or (X, y, weights), or a
+            callable that returns one for each pass. Weights are taken as they are.
+        classes : array-like of shape (n_classes,), default=None
+            All classes of the stream; None takes those that the first pass meets.
+        epochs : int, default=1
+            Passes to learn from, in place of ``max_iter``.
+        n_rows : int, default=None
+            Number of rows, which plans the steps of "adam" and scales alpha; None
+            counts them in the first pass.
+        scan : bool, default=True
+            Whether to make the first pass. Without it, and for an iterator that can be
+            gone through once only, the sample is the head of the stream; ``classes``
+            and ``n_rows`` must then be given.
+        sample_size : int, default=20000
+            Rows of the sample.
+        buffer_size : int, default=16384
+            Rows that are held and shuffled together.
+        checkpoint : str or path-like, default=None
+            Folder in which the state of the run is kept. The same call after a crash
+            goes on from there and ends with the model of an undisturbed run, bit for
+            bit. Files there are pickles: use folders that nobody else writes to.
+        checkpoint_every : int, default=10
+            Buffers between two checkpoints.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        validate_parameters(self)
+        self._check_choices()
+        self._check_stream()
+        for name, value in (
+            ("epochs", epochs),
+            ("n_rows", 1 if n_rows is None else n_rows),
+            ("sample_size", sample_size),
+            ("buffer_size", buffer_size),
+            ("checkpoint_every", checkpoint_every),
+        ):
+            if not (isinstance(value, Integral) and value >= 1):
+                raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
+        if classes is not None:
+            classes = self._stream_classes(classes, None)
+        settings = Settings(classes, epochs, n_rows, scan, sample_size, buffer_size)
+        with unchanged_on_error(self):
+            run = Run(self, as_batches(batches), settings, checkpoint)
+            run.start()
+            interrupted = run.learn(checkpoint_every)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _take(self, X, y, sample_weight, validation) -> Given:
+        """Check what ``fit`` was given."""
+        validate_parameters(self)
+        self._check_choices()
+        keep = self.warm_start and hasattr(self, "coef_")
+        X, y = self._validate(X, y, reset=not keep)
+        encoded = self._encode_classes(y, self.classes_ if keep else None)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        held_out = self._validation_rows(X, encoded, weights, validation, rng)
+        return Given(X, y, encoded, weights, rng, keep, held_out)
+
+    def _take_block(self, X, y, classes, sample_weight) -> Given:
+        """Check what ``partial_fit`` was given."""
+        validate_parameters(self)
+        self._check_choices()
+        self._check_stream()
+        keep = hasattr(self, "coef_")
+        known = self._stream_classes(classes, self.classes_ if keep else None)
+        X, y = self._validate(X, y, reset=not keep)
+        encoded = self._encode_classes(y, known)
+        weights = self._row_weights(X, encoded, sample_weight)
+        rng = check_random_state(self.random_state)
+        return Given(X, y, encoded, weights, rng, keep, None)
+
+    def _learned_attributes(self, coef, intercept) -> dict:
+        """Fitted attributes that hold the parameters a solver has reached."""
+        return {"coef_": coef, "intercept_": intercept}

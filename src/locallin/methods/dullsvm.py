@@ -1,0 +1,221 @@
+"""Unified locally linear SVM with diverse anchors (U-LLSVM and DU-LLSVM, 2018)."""
+
+from numbers import Real
+
+from locallin.engine.sklearn_api import Interval
+from locallin.methods.joint import JointClassifier
+
+
+class DULLSVMClassifier(JointClassifier):
+    """Locally linear SVM that learns anchors and how many speak for each row.
+
+    As :class:`~locallin.SAPLClassifier`, with two differences ([1]_). The local
+    coordinates are those of :class:`~locallin.coding.AdaptiveCoding`: each row has as
+    many active anchors as it needs. And a term is added to the objective (eq. 7-8)
+    that keeps the local models apart, and as long as their anchors matter::
+
+        diversity/2 R(W),   R(W) = -tr(Q log(G / tr G))
+
+    with G the Gram matrix of the local models and Q the anchors' shares of the coding
+    weight. ``diversity=0`` is U-LLSVM.
+
+    Parameters
+    ----------
+    n_anchors : int, "auto" or None, default=None
+        Number of anchors (m). None is one for every 12 rows, at least one per class
+        and at most 100, or the length of ``anchors`` where that is an array. "auto"
+        adds anchors where rows are wrong and keeps the fewest that held-out rows are
+        content with, 200 at most; it costs a few fits of as many anchors, on at
+        most 20,000 rows.
+    perplexity : float or None, default=None
+        Average effective number of anchors per row that the first mu gives. None is
+        8, or half of the anchors where there are fewer than 16.
+    mu : float or None, default=None
+        The first price of distance (eq. 9, mu = L/C), in place of ``perplexity``.
+    bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
+        Whether mu is learned: not, one for all anchors, or one for each, so that an
+        anchor can speak for a dense group of rows or for all that is far from others.
+        "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors start: see :func:`locallin.anchors.choose_anchors`.
+    diversity : float, default=1e-3
+        Weight of the diversity term (lambda_2); 0 is U-LLSVM.
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        ``mean |x|^2 / n`` times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
+        sqrt(9000 / n), cut to [1, 3].
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: see
+        :class:`~locallin.LLSVMClassifier`.
+    solver : {"adam", "sgd"}, default="adam"
+        "adam" takes mini-batches with adaptive steps; "sgd" is the paper's algorithm,
+        one row at a time, averaged, which also works on streams.
+    init : {"zeros", "convex"}, default="zeros"
+        Whether the local models start at zero or, as in the paper, at the convex
+        solution for the first anchors.
+    max_iter : int, default=30
+        Number of passes over the data; "adam" plans its steps for all of them.
+    tol : float or None, default=None
+        "sgd" stops when the objective met in an epoch has not fallen by a factor
+        ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
+    batch_size : int or "auto", default="auto"
+        Rows per step of "adam". "auto" is n/64, at least 8 and at most 256; up to 1024
+        where 256 would make more than 7,200 steps in all passes.
+    learning_rate : float, default=0.2
+        Largest step of "adam" for the weights, for rows of norm one; it rises over the
+        first 5 % of the steps and falls along a cosine to zero.
+    anchor_rate : float or "auto", default="auto"
+        Step of the anchors; 0 freezes them. "adam": largest step of a coordinate in
+        units of a feature's root mean square deviation ("auto" is 0.1; 0.03 where rows
+        come once, as in streams; 0.06 and 0.09 for two and three passes). "sgd": first
+        step along the gradient, in units of the squared spread of the data ("auto"
+        is 0.005); no anchor moves further than 5 % of the spread in one step.
+    t0 : float or "auto", default="auto"
+        "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps.
+    average : bool, default=True
+        Whether "sgd" returns an average of its iterates that favours the late ones.
+    shuffle : bool, default=True
+        Whether to visit the rows in a new random order in every epoch.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best parameters.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=10
+        Epochs without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the anchors and models of the last call.
+    n_jobs : int or None, default=None
+        Threads for prediction. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first anchors, the order of visits and the held-out rows.
+    verbose : int, default=0
+        1 prints a line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The learned anchors. An anchor that no row uses stays where it is: k-means
+        puts every first anchor among rows, and an idle one costs a distance only.
+    coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
+        Weights of the local models; n_scores is 1 for two classes.
+    intercept_ : ndarray of shape (n_anchors, n_scores)
+        Intercepts of the local models.
+    anchor_path_ : ndarray of shape (n_stages, 3)
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
+        held-out rows that were wrong, and its standard error.
+    coding_ : coding object
+        The coding with the learned anchors and bandwidth.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of passes made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch, from the losses met on the way.
+    active_history_, perplexity_history_ : ndarray of shape (n_iter_,)
+        Average number of anchors with a positive weight, and of exp(entropy of the
+        weights), per epoch.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per epoch, with ``early_stopping``.
+    t_, t0_ : float
+        Clock of ``solver="sgd"``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    The gradient through the coding moves the threshold lambda with the anchors, and
+    that of the diversity term holds for any Q; the printed ones (eq. 12-13, 16) do
+    neither.
+
+    References
+    ----------
+    .. [1] Liu, Zhang, Zhao, Sun and Hoi, Unified Locally Linear Classifiers with
+       Diversity-Promoting Anchor Points, AAAI 2018.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import DULLSVMClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = DULLSVMClassifier(6, random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    """
+
+    coding = "adaptive"
+    _price = "mu"
+    n_neighbors = None
+    local_model = "linear"
+    _parameter_constraints: dict = {
+        **JointClassifier._parameter_constraints,
+        "mu": [Interval(Real, 0, None, closed="neither"), None],
+        "diversity": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int | str | None = None,
+        *,
+        perplexity: float | None = None,
+        mu: float | None = None,
+        bandwidth: str = "auto",
+        anchors="kmeans",
+        diversity: float = 1e-3,
+        loss: str = "squared_hinge",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        solver: str = "adam",
+        init: str = "zeros",
+        max_iter: int = 30,
+        tol: float | None = None,
+        batch_size: int | str = "auto",
+        learning_rate: float = 0.2,
+        anchor_rate: float | str = "auto",
+        t0: float | str = "auto",
+        average: bool = True,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_anchors = n_anchors
+        self.perplexity = perplexity
+        self.mu = mu
+        self.bandwidth = bandwidth
+        self.anchors = anchors
+        self.diversity = diversity
+        self.loss = loss
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.anchor_rate = anchor_rate
+        self.t0 = t0
+        self.average = average
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

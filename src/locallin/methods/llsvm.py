@@ -1,0 +1,366 @@
+"""Locally linear support vector machine (Ladicky & Torr, ICML 2011)."""
+
+from inspect import signature
+from numbers import Integral
+
+import numpy as np
+
+from locallin.coding import Coding
+from locallin.engine.sklearn_api import (
+    HasMethods,
+    Interval,
+    StrOptions,
+)
+from locallin.methods.anchored import CODINGS, AnchoredClassifier
+from locallin.methods.base import Given
+from locallin.methods.monitor import Watch
+from locallin.solvers.convex import solve_dual, solve_sgd
+
+
+class LLSVMClassifier(AnchoredClassifier):
+    """Locally linear support vector machine (LL-SVM).
+
+    Anchor points cover the data; each has a linear model per score. A row is scored
+    by its few nearest anchors (eq. 8 of [1]_)::
+
+        f_c(x) = sum_j g_j(x) (w_jc . x + b_jc)
+
+    with local coordinates g that sum to one. Anchors and coordinates are chosen
+    without labels, the weights minimise (eq. 9)::
+
+        alpha/2 sum_c (|W_c|^2 + |b_c|^2 / B^2)
+            + 1/S sum_i s_i sum_c loss(y_ic f_c(x_i))
+
+    where s_i are the rows' weights, S their sum and y_ic is 1 for the row's own class
+    and -1 otherwise. The paper leaves b free; here it carries liblinear's penalty, B
+    being ``intercept_scaling``, so that both solvers have the same minimum. The
+    problem is convex: one anchor is a linear SVM.
+
+    The data should be scaled: standardise the features, or, for images and
+    histograms, give every row the same norm.
+
+    Parameters
+    ----------
+    n_anchors : int, "auto" or None, default=None
+        Number of anchors (m). None is one for every 25 rows, at least one per class
+        and at most 100, or the length of ``anchors`` where that is an array. "auto"
+        adds anchors where rows are wrong and keeps the fewest that held-out rows are
+        content with, 400 at most; it costs a few fits of as many anchors, on at
+        most 20,000 rows.
+    n_neighbors : int or None, default=None
+        Number of nearest anchors that speak for a row (k), for the codings that have
+        it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
+    coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
+            default="adaptive"
+        Local coordinates. "adaptive" is :class:`~locallin.coding.AdaptiveCoding`,
+        which chooses the number of neighbours for each row, "soft" is
+        :class:`~locallin.coding.SoftAssignmentCoding` with a perplexity of k/2,
+        "inverse-distance" the paper's own
+        :class:`~locallin.coding.InverseDistanceCoding`. An object of one of these
+        classes brings its own anchors and neighbours.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+    local_model : {"linear", "constant"}, default="linear"
+        "constant" drops w and keeps b: a linear SVM on the local coordinates, the
+        LCC+SVM of eq. 15.
+    feature_map : transformer or None, default=None
+        A finite feature map phi; local models see phi(x) in place of x (eq. 16). With
+        :class:`~locallin.feature_maps.IntersectionSampler` this is the locally
+        additive SVM of the paper's Table 3.
+    coding_space : {"input", "mapped"}, default="input"
+        Whether local coordinates are computed from x or from phi(x).
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        ``mean |x|^2 / n`` times (300 / n)^1.25 / (n_classes - 1), cut to [0.01, 1].
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is the root mean square norm of the rows, which makes the
+        model indifferent to the unit of the data.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One-vs-rest, or the joint loss of Crammer & Singer on the margin to the best
+        other class (hinge; with ``solver="sgd"`` also squared hinge).
+    solver : {"dual", "sgd"}, default="dual"
+        "dual" is coordinate descent in the dual to a duality gap, on features that
+        are never formed. "sgd" is the paper's Algorithm 1; it also works on streams.
+    max_iter : int, default=200
+        Largest number of passes over the data.
+    tol : float or None, default=1e-2
+        "dual" stops at a duality gap of ``tol`` times the objective. "sgd" stops when
+        the objective met in an epoch has not fallen by a factor ``1 - tol`` for
+        ``n_iter_no_change`` epochs. None runs all ``max_iter`` passes.
+    t0 : float or "auto", default="auto"
+        "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps on
+        a sample of 1000 rows.
+    average : bool, default=True
+        Whether "sgd" returns an average of its iterates that favours the late ones.
+    shuffle : bool, default=True
+        Whether "sgd" visits the rows in a new random order in every epoch.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best weights.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=5
+        Epochs without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` keeps anchors, bandwidth, alpha and B, and starts from the
+        solution of the last call. "dual" then also keeps its variables, one per row
+        and score.
+    n_jobs : int or None, default=None
+        Threads, over scores when fitting and over rows when predicting. The result
+        is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of anchors, order of visits and held-out rows.
+    verbose : int, default=0
+        1 prints a line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The anchors.
+    coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
+        Weights of the local models; n_scores is 1 for two classes. The last axis is
+        that of phi(x) with a feature map, and empty for constant local models.
+    intercept_ : ndarray of shape (n_anchors, n_scores)
+        Intercepts of the local models.
+    anchor_path_ : ndarray of shape (n_stages, 3)
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
+        held-out rows that were wrong, and its standard error.
+    coding_ : coding object
+        The fitted coding.
+    feature_map_ : transformer or None
+        The fitted feature map.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of passes made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch. "sgd": from the losses met on the way; "dual": dual
+        value plus the gap met on the way.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per epoch, with ``early_stopping``.
+    dual_gap_ : float
+        Duality gap relative to the objective, with ``solver="dual"``.
+    t_, t0_ : float
+        Clock of ``solver="sgd"``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    The paper's own setting is ``LLSVMClassifier(100, n_neighbors=8,
+    coding="inverse-distance", loss="hinge", solver="sgd", max_iter=10, tol=None)``.
+
+    Ctrl-C during ``fit`` stops after the current piece of work, stores the weights
+    reached so far, and raises KeyboardInterrupt: the estimator is usable.
+
+    References
+    ----------
+    .. [1] Ladicky and Torr, Locally Linear Support Vector Machines, ICML 2011.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    >>> clf.local_coef(X[:1]).shape
+    (1, 1, 2)
+    """
+
+    _parameter_constraints: dict = {
+        **AnchoredClassifier._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "coding": [StrOptions(set(CODINGS)), Coding],
+        "local_model": [StrOptions({"linear", "constant"})],
+        "feature_map": [HasMethods(["fit", "transform"]), None],
+        "coding_space": [StrOptions({"input", "mapped"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "solver": [StrOptions({"dual", "sgd"})],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int | str | None = None,
+        *,
+        n_neighbors: int | None = None,
+        coding="adaptive",
+        anchors="kmeans",
+        local_model: str = "linear",
+        feature_map=None,
+        coding_space: str = "input",
+        loss: str = "squared_hinge",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        multi_class: str = "ovr",
+        solver: str = "dual",
+        max_iter: int = 200,
+        tol: float | None = 1e-2,
+        t0: float | str = "auto",
+        average: bool = True,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.coding = coding
+        self.anchors = anchors
+        self.local_model = local_model
+        self.feature_map = feature_map
+        self.coding_space = coding_space
+        self.loss = loss
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.t0 = t0
+        self.average = average
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, given: Given) -> bool:
+        X, y, encoded, weights, rng, refit, held_out, *_ = given
+        spaces = self._fit_maps(X, encoded, weights, rng, refit)
+        problem = self._convex_problem(*spaces, encoded, weights)
+        watch = Watch(self, held_out and self._held_out(*held_out), X, y)
+        if self.solver == "sgd":
+            start = problem.zeros()
+            if refit:
+                start = self.coef_.copy(), self.intercept_.copy()
+            solution = solve_sgd(
+                problem,
+                start,
+                max_iter=self.max_iter,
+                tol=None if self.early_stopping else self.tol,
+                n_iter_no_change=self.n_iter_no_change,
+                average=self.average,
+                shuffle=self.shuffle,
+                rng=rng,
+                clock=(0.0, None if self.t0 == "auto" else self.t0),
+                monitor=watch,
+            )
+            self.t_, self.t0_ = solution.clock
+        else:
+            dual = getattr(self, "_dual", None) if refit else None
+            if dual is not None and dual.shape != (len(encoded), problem.n_scores):
+                dual = None
+            solution = solve_dual(
+                problem,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                rng=rng,
+                dual=dual,
+                monitor=watch,
+            )
+            self.dual_gap_ = solution.gap
+            if self.warm_start:
+                self._dual = solution.dual
+        vars(self).pop("_iterate", None)
+        vars(self).update(watch.finish(solution))
+        return solution.interrupted
+
+    def _begin_stream(self, given: Given, epochs: int) -> None:
+        """Choose maps, scales and first steps from a sample, and learn nothing yet."""
+        X, _, encoded, weights, rng, begun, *_ = given
+        spaces = self._fit_maps(X, encoded, weights, rng, begun, given.n_rows)
+        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
+        if not begun:
+            self.coef_, self.intercept_ = problem.zeros()
+        vars(self).pop("_iterate", None)
+        start = self.coef_, self.intercept_
+        self.t_, self.t0_ = 0.0, self._first_clock(problem, start, rng)
+
+    def _partial_fit(self, given: Given) -> bool:
+        X, _, encoded, weights, rng, begun, *_ = given
+        spaces = self._fit_maps(X, encoded, weights, rng, begun)
+        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
+        mean = None
+        start = problem.zeros()
+        if begun:
+            mean = self.coef_, self.intercept_
+            start = getattr(self, "_iterate", None) or tuple(map(np.copy, mean))
+        solution = solve_sgd(
+            problem,
+            start,
+            max_iter=1,
+            tol=None,
+            n_iter_no_change=1,
+            average=self.average,
+            shuffle=self.shuffle,
+            rng=rng,
+            clock=(
+                getattr(self, "t_", 0.0),
+                getattr(self, "t0_", None if self.t0 == "auto" else self.t0),
+            ),
+            mean=mean if self.average else None,
+        )
+        self.t_, self.t0_ = solution.clock
+        self.coef_, self.intercept_ = solution.coef, solution.intercept
+        if self.average:
+            self._iterate = solution.iterate
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self.objective_history_ = np.append(
+            getattr(self, "objective_history_", []), solution.objective_history
+        )
+        return solution.interrupted
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+        if self.multi_class == "crammer_singer":
+            allowed = {"dual": ("hinge",), "sgd": ("hinge", "squared_hinge")}
+            if self.loss not in allowed[self.solver]:
+                raise ValueError(
+                    f"multi_class='crammer_singer' with solver={self.solver!r} has no "
+                    f"loss={self.loss!r}: choose one of {allowed[self.solver]}, or "
+                    "multi_class='ovr'."
+                )
+        if self.solver == "dual" and self.t0 != "auto":
+            raise ValueError(
+                f"t0={self.t0} is a setting of solver='sgd', but solver='dual'."
+            )
+        if self.coding_space == "mapped" and self.feature_map is None:
+            raise ValueError("coding_space='mapped' needs a feature_map.")
+        if (
+            self.local_model == "constant"
+            and self.feature_map is not None
+            and self.coding_space == "input"
+        ):
+            raise ValueError(
+                "local_model='constant' does not look at the features: drop "
+                "feature_map, or use it for the coding with coding_space='mapped'."
+            )
+        if not isinstance(self.coding, str):
+            for name in ("n_anchors", "n_neighbors", "anchors"):
+                default = signature(type(self)).parameters[name].default
+                if getattr(self, name) is not default:
+                    raise ValueError(
+                        f"{name}={getattr(self, name)!r} does not reach a coding that "
+                        f"is passed as an object: set it there, as in "
+                        f"{type(self.coding).__name__}({name}=...)."
+                    )

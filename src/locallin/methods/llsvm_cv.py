@@ -1,0 +1,450 @@
+"""LL-SVM that chooses alpha by cross-validation along a warm-started path."""
+
+import time
+import warnings
+from collections.abc import Iterable
+from copy import copy, deepcopy
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_array, check_consistent_length
+
+from locallin.engine.matrix import as_rows
+from locallin.engine.sklearn_api import (
+    FRAMES_AROUND_FIT,
+    Interval,
+    check_sample_weight,
+    unchanged_on_error,
+    with_callbacks,
+)
+from locallin.kernels.rows import Codes
+from locallin.methods.anchored import CodedRows
+from locallin.methods.base import Given
+from locallin.methods.llsvm import LLSVMClassifier
+from locallin.methods.monitor import Watch
+from locallin.methods.preparation import HeldOut
+from locallin.solvers.alpha_path import Fold, solve_path
+from locallin.solvers.convex import solve_dual
+
+# The default path, in units of what alpha="auto" would be.
+_STRONGEST, _WEAKEST = 100.0, 0.1
+
+
+class _LastWatch(Watch):
+    """Follows the solve on all rows."""
+
+    def _warn(self, solution) -> None:
+        estimator = self._estimator
+        warnings.warn(
+            f"{type(estimator).__name__} did not converge in max_iter="
+            f"{estimator.max_iter} epochs at the chosen alpha={estimator.alpha_:.3g}: "
+            f"the relative duality gap is {solution.gap:.2g}, tol={estimator.tol}. "
+            "Raise max_iter or tol, scale the features, or leave out the smallest "
+            "alphas.",
+            ConvergenceWarning,
+            stacklevel=5 + FRAMES_AROUND_FIT,
+        )
+
+
+class LLSVMClassifierCV(LLSVMClassifier):
+    """Locally linear support vector machine that chooses alpha by cross-validation.
+
+    A faster grid search over the alpha of :class:`~locallin.LLSVMClassifier`.
+    Anchors, bandwidth, B and local coordinates are computed once, from all rows,
+    and shared by all folds; a fold gives its held-out rows a weight of zero, and
+    goes from the largest alpha to the smallest, each solve starting from the last.
+    The model is then fitted to all rows at the best alpha, as ``LLSVMClassifier``
+    would be with the same ``random_state``: it has the same weights, bit for bit.
+
+    Parameters
+    ----------
+    alphas : int or array-like of shape (n_alphas,), default=10
+        The values of alpha to try. A number stands for so many on a log scale, from
+        100 times what ``LLSVMClassifier(alpha="auto")`` takes to a tenth of it; 1 is
+        that value alone.
+    n_anchors : int, "auto" or None, default=None
+        Number of anchors (m): see :class:`~locallin.LLSVMClassifier`.
+    cv : int, splitter, iterable of index pairs or None, default=None
+        The folds, as in scikit-learn; None is 5 stratified ones.
+    scoring : str, callable or None, default=None
+        What is best: a name or a scorer in scikit-learn's manner. None is accuracy,
+        weighted by ``sample_weight``.
+    n_neighbors : int or None, default=None
+        Number of nearest anchors that speak for a row (k), for the codings that have
+        it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
+    coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
+            default="adaptive"
+        Local coordinates. "adaptive" is :class:`~locallin.coding.AdaptiveCoding`,
+        which chooses the number of neighbours for each row, "soft" is
+        :class:`~locallin.coding.SoftAssignmentCoding` with a perplexity of k/2,
+        "inverse-distance" the paper's own
+        :class:`~locallin.coding.InverseDistanceCoding`. An object of one of these
+        classes brings its own anchors and neighbours.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+        "kmeans-per-class" looks at the classes of all rows, so that its scores are
+        a little optimistic. So does a ``feature_map`` that learns from y.
+    local_model : {"linear", "constant"}, default="linear"
+        "constant" drops w and keeps b: a linear SVM on the local coordinates.
+    feature_map : transformer or None, default=None
+        A finite feature map phi; local models see phi(x) in place of x.
+    coding_space : {"input", "mapped"}, default="input"
+        Whether local coordinates are computed from x or from phi(x).
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``.
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is the root mean square norm of the rows.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        One-vs-rest, or the joint loss of Crammer & Singer, for ``loss="hinge"``.
+    max_iter : int, default=200
+        Largest number of passes over the data, for each fold and alpha. A fold that
+        needs more is scored as it stands.
+    tol : float or None, default=1e-2
+        Duality gap, relative to the objective, at which a solve ends. None makes
+        all ``max_iter`` passes.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight`` in the objective.
+        "balanced" counts the classes of all rows.
+    n_jobs : int or None, default=None
+        Threads, over folds in cross-validation, over scores in the last solve and
+        over rows when predicting. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of anchors and order of visits.
+    verbose : int, default=0
+        1 prints a line per alpha, and one per epoch of the last solve.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The best alpha: the largest whose mean score no other exceeds.
+    alphas_ : ndarray of shape (n_alphas,)
+        The values tried, from the largest to the smallest.
+    scores_ : ndarray of shape (n_alphas, n_folds)
+        Scores of the held-out rows.
+    best_score_ : float
+        Mean score at ``alpha_``.
+    path_iterations_ : ndarray of shape (n_alphas, n_folds)
+        Passes made for each score.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The anchors.
+    coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
+        Weights of the local models; n_scores is 1 for two classes.
+    intercept_ : ndarray of shape (n_anchors, n_scores)
+        Intercepts of the local models.
+    coding_ : coding object
+        The fitted coding.
+    feature_map_ : transformer or None
+        The fitted feature map.
+    intercept_scaling_ : float
+        The value in use.
+    n_iter_ : int
+        Number of passes of the last solve, on all rows.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch of the last solve.
+    dual_gap_ : float
+        Its duality gap relative to the objective.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LLSVMClassifier : The classifier with a given alpha.
+
+    Notes
+    -----
+    The shared anchors have seen the held-out rows, but not their classes.
+
+    When alpha falls, the dual variables start from their last values times a factor
+    that maximises the new dual along this ray, for each score on its own.
+
+    Ctrl-C in the last solve stores the weights reached so far. Earlier it takes the
+    best alpha of those that all folds have finished, with the mean of the folds'
+    weights; the scores of the others are NaN. KeyboardInterrupt is raised in both
+    cases, and the estimator is usable. Before an alpha is finished, the estimator
+    stays as it was.
+
+    Callbacks of scikit-learn hear of the last solve only.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifierCV
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifierCV(random_state=0).fit(X, y)
+    >>> clf.scores_.shape
+    (10, 5)
+    >>> clf.best_score_ > 0.98
+    True
+    """
+
+    # What LLSVMClassifier leaves open and the path fixes.
+    alpha = "auto"
+    solver = "dual"
+    t0 = "auto"
+    early_stopping = False
+    warm_start = False
+
+    _parameter_constraints: dict = {
+        **{
+            name: allowed
+            for name, allowed in LLSVMClassifier._parameter_constraints.items()
+            if name
+            not in {
+                "alpha",
+                "average",
+                "early_stopping",
+                "n_iter_no_change",
+                "shuffle",
+                "solver",
+                "t0",
+                "validation_fraction",
+                "warm_start",
+            }
+        },
+        "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+    }
+
+    def __init__(
+        self,
+        alphas=10,
+        *,
+        n_anchors: int | str | None = None,
+        cv=None,
+        scoring=None,
+        n_neighbors: int | None = None,
+        coding="adaptive",
+        anchors="kmeans",
+        local_model: str = "linear",
+        feature_map=None,
+        coding_space: str = "input",
+        loss: str = "squared_hinge",
+        intercept_scaling: float | str = "auto",
+        multi_class: str = "ovr",
+        max_iter: int = 200,
+        tol: float | None = 1e-2,
+        class_weight=None,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.alphas = alphas
+        self.n_anchors = n_anchors
+        self.cv = cv
+        self.scoring = scoring
+        self.n_neighbors = n_neighbors
+        self.coding = coding
+        self.anchors = anchors
+        self.local_model = local_model
+        self.feature_map = feature_map
+        self.coding_space = coding_space
+        self.loss = loss
+        self.intercept_scaling = intercept_scaling
+        self.multi_class = multi_class
+        self.max_iter = max_iter
+        self.tol = tol
+        self.class_weight = class_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X, y, sample_weight=None, *, groups=None):
+        """Choose alpha and fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data. float32 and float64 are used as they are.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the objective, in the choice of anchors and in
+            the scores; a scorer must then take them. A weight of 0 is the same as
+            leaving the row out, also for the splitter.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the rows, for splitters that keep groups together.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            given = self._take(X, y, sample_weight, (None, None, None))
+            interrupted = self._fit(given, sample_weight, groups)
+        if interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def _is_stream_method(self) -> bool:
+        raise AttributeError(
+            "partial_fit has no cross-validation, which needs all rows at once: use "
+            "LLSVMClassifier(solver='sgd')."
+        )
+
+    def _fit(self, given: Given, sample_weight=None, groups=None) -> bool:
+        X, y, encoded, weights, rng, *_ = given
+        scorer = self._scorer(weighted=sample_weight is not None)
+        pairs = self._splits(X, y, weights, groups)
+        spaces = self._fit_maps(X, encoded, weights, rng, keep=False)
+        self.alphas_ = self._path_alphas()
+        problem = self._convex_problem(*spaces, encoded, weights)
+        # Two classes of Crammer & Singer take half of alpha.
+        problem = replace(problem, alpha=problem.alpha / self.alpha_)
+        given_weights = check_sample_weight(sample_weight, X).astype(float)
+        folds = [
+            self._fold(problem, spaces, given, given_weights, train, held)
+            for train, held in pairs
+        ]
+        path = solve_path(
+            folds,
+            self.alphas_,
+            scorer,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            # Of a copy: the last solve draws what LLSVMClassifier would.
+            seeds=deepcopy(rng).randint(np.iinfo(np.int32).max, size=len(folds)),
+            n_jobs=self.n_jobs,
+            report=self._reporter(),
+        )
+        if path.best is None:
+            raise KeyboardInterrupt
+        self.alpha_ = float(self.alphas_[path.best])
+        self.scores_, self.path_iterations_ = path.scores, path.iterations
+        self.best_score_ = float(path.scores[path.best].mean())
+        if path.interrupted:
+            vars(self).update(self._learned_attributes(*path.mean))
+            self.n_iter_, self.objective_history_ = 0, np.empty(0)
+            self.dual_gap_ = np.inf
+            return True
+        watch = _LastWatch(self, None, X, y)
+        solution = solve_dual(
+            replace(problem, alpha=problem.alpha * self.alpha_),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=rng,
+            monitor=watch,
+        )
+        self.dual_gap_ = solution.gap
+        vars(self).update(watch.finish(solution))
+        return solution.interrupted
+
+    def _growing_model(self):
+        names = LLSVMClassifier().get_params()
+        shared = {k: v for k, v in self.get_params().items() if k in names}
+        return LLSVMClassifier(**shared).set_params(**self._while_growing)
+
+    def _path_alphas(self) -> np.ndarray:
+        """The values to try, from the largest to the smallest."""
+        if isinstance(self.alphas, Integral):
+            if self.alphas == 1:
+                return np.array([self.alpha_])
+            return self.alpha_ * np.geomspace(_STRONGEST, _WEAKEST, self.alphas)
+        alphas = check_array(
+            self.alphas, ensure_2d=False, dtype=float, input_name="alphas"
+        )
+        if alphas.ndim != 1 or not (alphas > 0).all():
+            raise ValueError(
+                f"alphas={self.alphas!r} must be a number of values, or a list of "
+                "values above 0."
+            )
+        return np.unique(alphas)[::-1]
+
+    def _splits(self, X, y, weights, groups) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows to train on and rows to hold out, all of positive weight."""
+        check_consistent_length(X, groups)
+        # Index pairs count all rows; a splitter does not see rows of weight 0.
+        rows = np.arange(len(y))
+        if not isinstance(self.cv, Iterable):
+            rows = np.flatnonzero(weights)
+        groups = None if groups is None else np.asarray(groups)[rows]
+        splitter = check_cv(self.cv, y[rows], classifier=True)
+        pairs = []
+        for number, pair in enumerate(splitter.split(X[rows], y[rows], groups)):
+            train, held = (rows[part] for part in pair)
+            train, held = train[weights[train] > 0], held[weights[held] > 0]
+            if len(np.unique(y[train])) < 2 or not len(held):
+                raise ValueError(
+                    f"cv={self.cv!r} gives fold {number} {len(train)} rows of "
+                    f"{len(np.unique(y[train]))} classes to train on and {len(held)} "
+                    "rows to hold out: it needs two classes, and one row."
+                )
+            pairs.append((train, held))
+        if not pairs:
+            raise ValueError(f"cv={self.cv!r} has no folds: give at least one.")
+        return pairs
+
+    def _fold(self, problem, spaces, given: Given, weights, train, held) -> Fold:
+        """The problem of some rows, and what is needed to score the others."""
+        kept = np.zeros_like(given.weights)
+        kept[train] = given.weights[train]
+        target, visits = self._target(given.encoded, kept)
+        where, what = (as_rows(space[held]) for space in spaces)
+        indptr, indices, values = problem.codes
+        shape = len(kept), problem.n_anchors
+        codes = sparse.csr_matrix((values, indices, indptr), shape)[held]
+        rows = CodedRows(where, what, Codes(codes.indptr, codes.indices, codes.data))
+        return Fold(
+            replace(problem, target=target, visits=visits, n_jobs=1),
+            HeldOut(rows, given.encoded[held], weights[held]),
+            given.X[held],
+            given.y[held],
+        )
+
+    def _scorer(self, weighted: bool):
+        """A function of a fold, its solution and alpha."""
+        if self.scoring is None:
+
+            def accuracy(fold, solution, alpha):
+                scores = self._held_out_scores(fold.held.rows, *solution.learned)
+                right = self._winners(scores) == fold.held.labels
+                return np.average(right, weights=fold.held.weights)
+
+            return accuracy
+        scorer = check_scoring(self, self.scoring)
+
+        def score(fold, solution, alpha):
+            model = copy(self)
+            vars(model).pop("feature_names_in_", None)  # fold.X has none
+            vars(model).update(
+                self._learned_attributes(*solution.learned), alpha_=alpha, n_jobs=1
+            )
+            extra = {"sample_weight": fold.held.weights} if weighted else {}
+            value = scorer(model, fold.X, fold.y, **extra)
+            if np.isnan(value):
+                raise ValueError(
+                    f"scoring={self.scoring!r} is NaN for {len(fold.y)} held-out rows "
+                    f"at alpha={alpha:.3g}: choose another scoring or cv."
+                )
+            return value
+
+        return score
+
+    def _reporter(self):
+        """A function that tells of an alpha that is done, where ``verbose`` is set."""
+        began = time.perf_counter()
+
+        def report(i, path):
+            if self.verbose:
+                print(
+                    f"[{type(self).__name__}] alpha {i + 1}/{len(self.alphas_)} = "
+                    f"{self.alphas_[i]:.3g}: score {path.scores[i].mean():.4f}, "
+                    f"{path.iterations[i].sum()} epochs, "
+                    f"{time.perf_counter() - began:.1f} s",
+                    flush=True,
+                )
+
+        return report

@@ -1,0 +1,410 @@
+"""Multiclass latent locally linear SVM (Fornoni, Caputo & Orabona, ACML 2013)."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from locallin.engine.sklearn_api import (
+    Interval,
+    StrOptions,
+)
+from locallin.kernels.latent import (
+    class_scores,
+    dual_exponent,
+    latent_weights_of_rows,
+)
+from locallin.methods.base import Given, LocallyLinearClassifier
+from locallin.methods.monitor import Watch
+from locallin.methods.preparation import HeldOut
+from locallin.solvers.latent import (
+    LatentProblem,
+    Models,
+    clustered_weights,
+    solve_cccp,
+)
+
+
+class ML3Classifier(LocallyLinearClassifier):
+    """Multiclass latent locally linear support vector machine (ML3).
+
+    Each class has m linear models, and a row's weights over them are those that
+    raise the score of the class most (eq. 7 of [1]_)::
+
+        s_c(x) = max { sum_j beta_j (w_cj . x + b_cj) : beta >= 0, |beta|_p <= 1 }
+               = |(W_c x + b_c)+|_q,    q = p / (p - 1)
+
+    There are no anchors and no neighbours: a prediction is one matrix product and a
+    norm, and a model may serve regions that are far apart. For ``p=1`` the best model
+    speaks alone; the larger p, the more the positive ones count alike.
+
+    ``fit`` minimises the loss of Crammer & Singer on these scores::
+
+        alpha/2 (|W|^2 + |b|^2 / B^2)
+            + 1/S sum_i s_i max(0, 1 + max_{c != y_i} s_c(x_i) - s_{y_i}(x_i))
+
+    where s_i are the rows' weights and S their sum. The own class's score makes it
+    non-convex; the concave-convex procedure freezes the latent weights of the own
+    class in each iteration and takes an epoch of SGD. One model per class is the
+    linear machine of Crammer & Singer, with scores cut off at zero.
+
+    The data should be scaled: standardise the features, or, for images and
+    histograms, give every row the same norm.
+
+    Parameters
+    ----------
+    n_models : int or "auto", default="auto"
+        Number of linear models of each class (m). "auto" is one for every 30 rows
+        per class, at least 10 and at most 100.
+    p : float, default=1.5
+        Norm that bounds the latent weights, at least 1.
+    init : {"kmeans", "random"}, default="kmeans"
+        Latent weights of the first epoch, in which they stay fixed. "random" draws
+        them for each row and class, as the paper does; "kmeans" mixes the same
+        weights half and half with a full weight on the nearest cluster of each class.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        ``mean |x|^2 / n`` times a factor of 300 / n, cut to [0.1, 0.5].
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is half the root mean square norm of the rows.
+    max_iter : int, default=60
+        Number of iterations of the concave-convex procedure, an epoch of SGD each;
+        one epoch more makes the start.
+    average : bool, default=True
+        Whether the last iteration returns the mean of its models. With
+        ``early_stopping`` every iteration does.
+    shuffle : bool, default=True
+        Whether the rows are visited in a new random order in every epoch.
+    shrinking : bool, default=True
+        Whether rows with room to spare are left out for one iteration, then for two,
+        four and eight. About halves the time; False is the paper's algorithm.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best models.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=5
+        Iterations without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the models and the step size of the last call,
+        with its number of models, alpha and B.
+    n_jobs : int or None, default=None
+        Threads. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of latent weights, clusters, order of visits and held-out rows.
+    verbose : int, default=0
+        1 prints a line per iteration.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    coef_ : ndarray of shape (n_classes, n_models, n_features)
+        Weights of the models; two classes have two sets of models.
+    intercept_ : ndarray of shape (n_classes, n_models)
+        Intercepts of the models.
+    alpha_, intercept_scaling_, p_ : float
+        The values in use.
+    n_iter_ : int
+        Number of iterations made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per iteration, from the losses met on the way. Rows that are left
+        out count as having none.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per iteration, with ``early_stopping``.
+    t_ : int
+        Clock of the steps: rows seen, each as often as there were iterations.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    SGD works on blocks of rows: their scores come from one matrix product, and the
+    inner products of the rows say how each step moves the scores of the rows after
+    it. The steps are those of the paper's Algorithm 2, one row at a time, to rounding.
+
+    ``partial_fit`` takes one iteration on its block: latent weights are frozen at the
+    models that the call begins with, steps go on getting shorter from call to call,
+    and with ``average`` the result is the mean over the last call. The first call
+    makes a start as ``fit`` does; a class that is met later starts from random latent
+    weights.
+
+    A row for which all models of all classes are negative has scores of zero.
+
+    Ctrl-C during ``fit`` stops after the current block, stores the models reached so
+    far, and raises KeyboardInterrupt: the estimator is usable.
+
+    References
+    ----------
+    .. [1] Fornoni, Caputo and Orabona, Multiclass Latent Locally Linear Support
+       Vector Machines, ACML 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import ML3Classifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = ML3Classifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    >>> clf.coef_.shape
+    (2, 10, 2)
+    """
+
+    _default_intercept_scaling = 0.5
+    _parameter_constraints: dict = {
+        **LocallyLinearClassifier._parameter_constraints,
+        "n_models": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "p": [Interval(Real, 1, np.inf, closed="left")],
+        "init": [StrOptions({"kmeans", "random"})],
+        "shrinking": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_models: int | str = "auto",
+        *,
+        p: float = 1.5,
+        init: str = "kmeans",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        max_iter: int = 60,
+        average: bool = True,
+        shuffle: bool = True,
+        shrinking: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_models = n_models
+        self.p = p
+        self.init = init
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.average = average
+        self.shuffle = shuffle
+        self.shrinking = shrinking
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _fit(self, given: Given) -> bool:
+        X, y, encoded, weights, rng, refit, held_out, *_ = given
+        if not refit:
+            self.t_ = 0
+            self._choose_scales(X, weights, np.count_nonzero(weights))
+        problem = self._problem(X, encoded, weights, refit, rng)
+        n_rows = len(problem.visits)
+        watch = Watch(self, held_out and HeldOut(*held_out), X, y)
+        average_from = self.max_iter + 1
+        if self.average:
+            average_from = 1 if self.early_stopping else self.max_iter
+        solution = solve_cccp(
+            problem,
+            self._models().copy() if refit else problem.zeros(),
+            latent=None if refit else self._first_weights(problem, rng),
+            offset=2.0 * (self.t_ + n_rows),
+            max_iter=self.max_iter,
+            average_from=average_from,
+            shuffle=self.shuffle,
+            shrinking=self.shrinking,
+            rng=rng,
+            fresh=np.flatnonzero(~self._met) if refit else (),
+            monitor=watch,
+        )
+        vars(self).pop("_iterate", None)
+        vars(self).update(watch.finish(solution))
+        self.t_ += n_rows * solution.n_iter
+        self._met = np.ones(len(self.classes_), bool)
+        return solution.interrupted
+
+    def _begin_stream(self, given: Given, epochs: int) -> None:
+        """Choose scales from a sample, and learn from it once with latent weights.
+
+        Models of zero have no values that latent weights could follow.
+        """
+        if not given.keep:
+            self._partial_fit(given._replace(last_pass=False))
+
+    def _partial_fit(self, given: Given) -> bool:
+        X, _, encoded, weights, rng, begun, *_ = given
+        n_rows = given.n_rows or np.count_nonzero(weights)
+        if not begun:
+            # Steps as long as those of a fit to all the rows that these stand for.
+            self.t_ = n_rows - np.count_nonzero(weights)
+            self._choose_scales(X, weights, n_rows)
+        problem = self._problem(
+            X, encoded, weights, begun, rng, stream=True, n_rows=n_rows
+        )
+        models = vars(self).pop("_iterate", None)
+        if models is None:
+            models = self._models() if begun else problem.zeros()
+        average = self.average and given.last_pass
+        self.t_ += len(problem.visits)
+        solution = solve_cccp(
+            problem,
+            Models(*models),
+            latent=None if begun else self._first_weights(problem, rng),
+            offset=2.0 * self.t_,
+            max_iter=1,
+            average_from=1 if average else 2,
+            shuffle=self.shuffle,
+            shrinking=False,
+            rng=rng,
+            fresh=np.flatnonzero(~self._met) if begun else (),
+        )
+        if average:
+            self._iterate = tuple(solution.iterate)
+        met = np.isin(np.arange(len(self.classes_)), encoded[problem.visits])
+        self._met = met | self._met if begun else met
+        vars(self).update(self._learned_attributes(*solution.learned))
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self.objective_history_ = np.append(
+            getattr(self, "objective_history_", []), solution.objective_history
+        )
+        return solution.interrupted
+
+    def _problem(self, X, encoded, weights, refit, rng, *, stream=False, n_rows=None):
+        target, visits = self._target(encoded, weights, stream=stream)
+        self.p_ = float(self.p)
+        n_models = self.n_models
+        if refit:
+            n_models = self.coef_.shape[1]
+        elif n_models == "auto":
+            per_class = (n_rows or len(visits)) // len(self.classes_)
+            n_models = int(np.clip(per_class // 30, 10, 100))
+        return LatentProblem(
+            X=X,
+            labels=encoded,
+            weights=target.weights,
+            visits=visits,
+            n_classes=len(self.classes_),
+            n_models=n_models,
+            p=self.p_,
+            alpha=float(self.alpha_),
+            intercept_scaling=float(self.intercept_scaling_),
+            seed=rng.randint(np.iinfo(np.int32).max),
+            n_jobs=self.n_jobs,
+        )
+
+    def _default_alpha(self, n_rows: int) -> float:
+        # Strong where rows are few, as held-out rows ask for.
+        return np.clip(300 / n_rows, 0.1, 0.5)
+
+    def _first_weights(self, problem, rng):
+        if self.init == "kmeans":
+            return clustered_weights(problem, rng)
+        return problem.random_weights
+
+    def _models(self) -> Models:
+        n_features = self.coef_.shape[2]
+        return Models(self.coef_.reshape(-1, n_features), self.intercept_.ravel())
+
+    def _scores_at(self, X, models: Models) -> np.ndarray:
+        values = models.values(X)
+        scores = np.empty((len(values), len(self.classes_)), values.dtype)
+        class_scores(values, dual_exponent(self.p_), scores)
+        return self._one_score_for_two(scores)
+
+    @staticmethod
+    def _one_score_for_two(by_class) -> np.ndarray:
+        """Second class less first, where there are two."""
+        if by_class.shape[1] > 2:
+            return by_class
+        return by_class[:, 1:] - by_class[:, :1]
+
+    def _held_out_scores(self, X, coef, intercept) -> np.ndarray:
+        flat = Models(coef.reshape(-1, coef.shape[2]), intercept.ravel())
+        return self._in_blocks(X, lambda part: self._scores_at(part, flat))
+
+    def _scores(self, X) -> np.ndarray:
+        models = self._models()
+        return self._in_blocks(X, lambda part: self._scores_at(part, models))
+
+    def latent_weights(self, X) -> np.ndarray:
+        """Weights beta of the models at each row (eq. 14-15).
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes, n_models)
+            Weights that raise the score of each class most; zero where all models of
+            the class are negative.
+        """
+        return self._with_latent_weights(X, lambda beta: beta)
+
+    def _with_latent_weights(self, X, function) -> np.ndarray:
+        """Apply ``function`` to the latent weights of blocks of rows."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, finite=False)
+        models = self._models()
+
+        def block(part):
+            beta = models.values(part).reshape(-1, self.intercept_.shape[1])
+            latent_weights_of_rows(beta, dual_exponent(self.p_), beta)
+            return function(beta.reshape(-1, *self.intercept_.shape))
+
+        return self._in_blocks(X, block)
+
+    def _mixed(self, X, attribute: str) -> np.ndarray:
+        """Combine a fitted table with the rows' latent weights, class by class."""
+
+        def mix(beta):
+            table = getattr(self, attribute)
+            by_class = [beta[:, c] @ entries for c, entries in enumerate(table)]
+            return self._one_score_for_two(np.stack(by_class, axis=1))
+
+        return self._with_latent_weights(X, mix)
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights sum_j beta_cj(x) w_cj of each row (eq. 14-15).
+
+        With the row's latent weights held fixed they explain its score exactly:
+        ``decision_function(X) == (local_coef(X) * X[:, None]).sum(-1) +
+        local_intercept(X)`` to rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; for two classes those of the second less those of the first.
+        """
+        return self._mixed(X, "coef_")
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts sum_j beta_cj(x) b_cj of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; for two classes that of the second less that of the first.
+        """
+        return self._mixed(X, "intercept_")

@@ -1,0 +1,222 @@
+"""Locally linear classifier with supervised anchor point learning (LLC-SAPL, 2015)."""
+
+from numbers import Integral, Real
+
+from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.methods.joint import JointClassifier
+
+
+class SAPLClassifier(JointClassifier):
+    """Locally linear SVM whose anchors learn from the labels (LLC-SAPL).
+
+    The model of :class:`~locallin.LLSVMClassifier` with soft assignment, but anchors,
+    bandwidth and local models minimise one objective (eq. 12 and 21 of [1]_)::
+
+        alpha/2 sum_c (|W_c|^2 + |b_c|^2 / B^2)
+            + 1/S sum_i s_i sum_c loss(y_ic f_c(x_i; W, b, anchors))
+
+    The anchors are shared by all classes. For anchors per class (the paper's other
+    form) wrap the classifier in :class:`sklearn.multiclass.OneVsRestClassifier`.
+
+    Parameters
+    ----------
+    n_anchors : int, "auto" or None, default=None
+        Number of anchors (m). None is one for every 12 rows, at least one per class
+        and at most 100, or the length of ``anchors`` where that is an array. "auto"
+        adds anchors where rows are wrong and keeps the fewest that held-out rows are
+        content with, 200 at most; it costs a few fits of as many anchors, on at
+        most 20,000 rows.
+    n_neighbors : int or None, default=None
+        Number of nearest anchors that speak for a row (k). None is 16, at most
+        ``n_anchors``.
+    perplexity : float or None, default=None
+        Average effective number of anchors per row that the first bandwidth gives.
+        None is half of ``n_neighbors``.
+    beta : float or None, default=None
+        The first bandwidth, in place of ``perplexity``.
+    bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
+        Whether the bandwidth is learned: not, one for all anchors, or one for each.
+        "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_features), default="kmeans"
+        Where the anchors start: see :func:`locallin.anchors.choose_anchors`.
+    local_model : {"linear", "constant"}, default="linear"
+        "constant" drops w and keeps b: LLC-SAPL_lcc.
+    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        ``mean |x|^2 / n`` times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
+        sqrt(9000 / n), cut to [1, 3].
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: see
+        :class:`~locallin.LLSVMClassifier`.
+    solver : {"adam", "sgd"}, default="adam"
+        "adam" takes mini-batches with adaptive steps; "sgd" is the paper's algorithm,
+        one row at a time, averaged, which also works on streams.
+    init : {"zeros", "convex"}, default="zeros"
+        Whether the local models start at zero or, as in the paper, at the convex
+        solution for the first anchors.
+    max_iter : int, default=30
+        Number of passes over the data; "adam" plans its steps for all of them.
+    tol : float or None, default=None
+        "sgd" stops when the objective met in an epoch has not fallen by a factor
+        ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
+    batch_size : int or "auto", default="auto"
+        Rows per step of "adam". "auto" is n/64, at least 8 and at most 256; up to 1024
+        where 256 would make more than 7,200 steps in all passes.
+    learning_rate : float, default=0.2
+        Largest step of "adam" for the weights, for rows of norm one; it rises over the
+        first 5 % of the steps and falls along a cosine to zero.
+    anchor_rate : float or "auto", default="auto"
+        Step of the anchors; 0 freezes them. "adam": largest step of a coordinate in
+        units of a feature's root mean square deviation ("auto" is 0.1; 0.03 where rows
+        come once, as in streams; 0.06 and 0.09 for two and three passes). "sgd": first
+        step along the gradient, in units of the squared spread of the data ("auto"
+        is 0.005); no anchor moves further than 5 % of the spread in one step.
+    t0 : float or "auto", default="auto"
+        "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps.
+    average : bool, default=True
+        Whether "sgd" returns an average of its iterates that favours the late ones.
+    shuffle : bool, default=True
+        Whether to visit the rows in a new random order in every epoch.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best parameters.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=10
+        Epochs without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    warm_start : bool, default=False
+        Whether ``fit`` starts from the anchors and models of the last call.
+    n_jobs : int or None, default=None
+        Threads for prediction. The result is the same for any number.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the first anchors, the order of visits and the held-out rows.
+    verbose : int, default=0
+        1 prints a line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The learned anchors. An anchor that no row uses stays where it is: k-means
+        puts every first anchor among rows, and an idle one costs a distance only.
+    coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
+        Weights of the local models; n_scores is 1 for two classes.
+    intercept_ : ndarray of shape (n_anchors, n_scores)
+        Intercepts of the local models.
+    anchor_path_ : ndarray of shape (n_stages, 3)
+        With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
+        held-out rows that were wrong, and its standard error.
+    coding_ : coding object
+        The coding with the learned anchors and bandwidth.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of passes made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch, from the losses met on the way.
+    active_history_, perplexity_history_ : ndarray of shape (n_iter_,)
+        Average number of anchors with a positive weight, and of exp(entropy of the
+        weights), per epoch.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per epoch, with ``early_stopping``.
+    t_, t0_ : float
+        Clock of ``solver="sgd"``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    Notes
+    -----
+    The paper's own setting is ``SAPLClassifier(100, n_neighbors=8, loss="hinge",
+    solver="sgd", init="convex")``; it does not say what beta is.
+
+    References
+    ----------
+    .. [1] Mao, Fu, Wu and Hu, Optimizing Locally Linear Classifiers with Supervised
+       Anchor Point Learning, IJCAI 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import SAPLClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = SAPLClassifier(4, random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    """
+
+    coding = "soft"
+    _price = "beta"
+    _parameter_constraints: dict = {
+        **JointClassifier._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "beta": [Interval(Real, 0, None, closed="neither"), None],
+        "local_model": [StrOptions({"linear", "constant"})],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int | str | None = None,
+        *,
+        n_neighbors: int | None = None,
+        perplexity: float | None = None,
+        beta: float | None = None,
+        bandwidth: str = "auto",
+        anchors="kmeans",
+        local_model: str = "linear",
+        loss: str = "squared_hinge",
+        alpha: float | str = "auto",
+        intercept_scaling: float | str = "auto",
+        solver: str = "adam",
+        init: str = "zeros",
+        max_iter: int = 30,
+        tol: float | None = None,
+        batch_size: int | str = "auto",
+        learning_rate: float = 0.2,
+        anchor_rate: float | str = "auto",
+        t0: float | str = "auto",
+        average: bool = True,
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        class_weight=None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.perplexity = perplexity
+        self.beta = beta
+        self.bandwidth = bandwidth
+        self.anchors = anchors
+        self.local_model = local_model
+        self.loss = loss
+        self.alpha = alpha
+        self.intercept_scaling = intercept_scaling
+        self.solver = solver
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.anchor_rate = anchor_rate
+        self.t0 = t0
+        self.average = average
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose

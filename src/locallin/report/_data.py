@@ -1,0 +1,260 @@
+"""What a report tells: figures of all rows, and explanations of some."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
+
+from locallin.inspection._regions import Regions, regions
+from locallin.inspection.unwrap import by_score, classifier_in, count_rows, some_rows
+from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.base import ScoringClassifier
+from locallin.report._rows import ExplainedRows, explain_rows
+
+_BLOCK_BYTES = 1 << 25
+_LARGEST_BLOCK = 16384
+_REGION_BYTES = 1 << 27
+_MOST_REGION_ROWS = 10_000
+# The order in which kinds of rows are taken, again and again.
+_TURNS = ("wrong", "narrow", "any", "wrong", "narrow", "clear")
+# Two-sided 95 % of the normal distribution.
+_QUANTILE = 1.959963984540054
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Decisions on all rows.
+
+    ``labels`` are the classes and then labels that the classifier does not know;
+    ``predicted`` and ``truth`` are positions in it, and a truth of -1 is no label.
+    """
+
+    labels: list
+    n_classes: int
+    predicted: np.ndarray
+    margin: np.ndarray
+    truth: np.ndarray | None
+
+    @cached_property
+    def wrong(self) -> np.ndarray:
+        """Whether a row has a label that was not predicted."""
+        if self.truth is None:
+            return np.zeros(len(self.predicted), bool)
+        return (self.truth >= 0) & (self.truth != self.predicted)
+
+    @cached_property
+    def confusion(self) -> np.ndarray:
+        """Number of rows by label and by prediction."""
+        size = len(self.labels)
+        known = self.truth >= 0
+        cells = self.truth[known] * size + self.predicted[known]
+        return np.bincount(cells, minlength=size * size).reshape(size, size)
+
+    @property
+    def n_labelled(self) -> int:
+        """Number of rows that have a label."""
+        return 0 if self.truth is None else int((self.truth >= 0).sum())
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of the labelled rows that are predicted right."""
+        if self.truth is None:
+            return None
+        return float(np.trace(self.confusion) / self.n_labelled)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's interval of the accuracy, 95 %."""
+        return wilson(self.accuracy, self.n_labelled)
+
+    @property
+    def per_class(self) -> list[tuple[float, float, float, int]]:
+        """Precision, recall, F1 and number of rows of every label."""
+        right = np.diag(self.confusion)
+        called = self.confusion.sum(axis=0)
+        there = self.confusion.sum(axis=1)
+        columns = (
+            _ratio(right, called), _ratio(right, there),
+            _ratio(2 * right, called + there), there.astype(float),
+        )  # fmt: skip
+        return [
+            (float(p), float(r), float(f), int(n))
+            for p, r, f, n in zip(*columns, strict=True)
+        ]
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return part / np.maximum(whole, 1)
+
+
+def wilson(share: float, n: int) -> tuple[float, float]:
+    """Interval of a share of n rows."""
+    square = _QUANTILE**2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    spread = share * (1 - share) / n + square / (4 * n * n)
+    half = _QUANTILE / (1 + square / n) * np.sqrt(spread)
+    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """All that a report shows."""
+
+    estimator: Any
+    classifier: ScoringClassifier
+    n_rows: int
+    n_features: int
+    evaluation: Evaluation
+    regions: Regions
+    n_region_rows: int
+    explained: ExplainedRows
+
+
+def find(
+    estimator, X, y, *, feature_names, rows: int | None, random_state, first_row: int
+) -> Findings:
+    """Evaluate, ask the local models, explain some rows."""
+    classifier = classifier_in(estimator, "report")[1]
+    if sparse.issparse(X):
+        X = X.tocsr()
+    n_rows = count_rows(X)
+    rng = check_random_state(random_state)
+    evaluation, y = _evaluated(estimator, classifier, X, y)
+    chosen = chosen_rows(evaluation, n_rows if rows is None else rows, rng)
+    places = _region_rows(classifier, evaluation, rng)
+    sample = rows_at(X, places)
+    return Findings(
+        estimator=estimator,
+        classifier=classifier,
+        n_rows=n_rows,
+        n_features=X.shape[1] if hasattr(X, "shape") else len(X[0]),
+        evaluation=evaluation,
+        regions=regions(
+            estimator,
+            sample,
+            None if y is None else y[places],
+            feature_names=feature_names,
+        ),
+        n_region_rows=len(places),
+        explained=explain_rows(
+            estimator,
+            rows_at(X, chosen),
+            sample,
+            numbers=chosen + first_row,
+            labels=_labels_at(evaluation, chosen),
+            feature_names=feature_names,
+        ),
+    )
+
+
+def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | None]:
+    predicted, margin = _decisions(estimator, classifier, X)
+    labels, truth = classifier.classes_.tolist(), None
+    if y is not None:
+        y = column_or_1d(y)
+        check_consistent_length(predicted, y)
+        labels, truth = _known_labels(classifier, y)
+        if truth.max() < 0:
+            y = truth = None
+    n_classes = len(classifier.classes_)
+    return Evaluation(labels, n_classes, predicted, margin, truth), y
+
+
+def _decisions(estimator, classifier, X) -> tuple[np.ndarray, np.ndarray]:
+    """Position of the predicted class and lead of its score, block by block."""
+    size = _BLOCK_BYTES // (8 * max(1, classifier.n_features_in_))
+    size = max(1, min(_LARGEST_BLOCK, size))
+    predicted, margins = [], []
+    for start in range(0, count_rows(X), size):
+        block = some_rows(X, start, start + size)
+        scores = by_score(np.asarray(estimator.decision_function(block)))
+        predicted.append(classifier._winners(scores))
+        if scores.shape[1] == 1:
+            margins.append(2 * np.abs(scores[:, 0]))
+        else:
+            highest = np.partition(scores, -2, axis=1)
+            margins.append(highest[:, -1] - highest[:, -2])
+    return np.concatenate(predicted), np.concatenate(margins).astype(float)
+
+
+def _known_labels(classifier, y: np.ndarray) -> tuple[list, np.ndarray]:
+    """Classes and further labels, and the position of each row's label."""
+    labels = classifier.classes_.tolist()
+    n_classes = len(labels)
+    places = {label: place for place, label in enumerate(labels)}
+    if isinstance(classifier, AtlasClassifier):
+        places.setdefault(-1, -1)
+    truth = np.empty(len(y), dtype=np.intp)
+    for row, label in enumerate(y.tolist()):
+        truth[row] = place = places.setdefault(label, len(labels))
+        if place == len(labels):
+            labels.append(label)
+    if truth.min() >= n_classes:
+        raise ValueError(
+            f"y holds no class of the classifier: its labels are "
+            f"{_some(labels[n_classes:])}, the classes {_some(labels[:n_classes])}."
+        )
+    return labels, truth
+
+
+def _some(labels: list) -> str:
+    shown = ", ".join(map(repr, labels[:5]))
+    return f"{shown}, ..." if len(labels) > 5 else shown
+
+
+def chosen_rows(evaluation: Evaluation, limit: int, rng) -> np.ndarray:
+    """Rows to explain: wrong ones, narrow and clear decisions, and any others."""
+    n = len(evaluation.predicted)
+    if n <= limit:
+        return np.arange(n)
+    narrow = np.argsort(evaluation.margin, kind="stable")
+    clear = np.argsort(-evaluation.margin, kind="stable")
+    queues = {
+        "wrong": iter(clear[evaluation.wrong[clear]]),
+        "narrow": iter(narrow),
+        "clear": iter(clear),
+        "any": iter(rng.permutation(n)),
+    }
+    taken: set[int] = set()
+    for turn in cycle(_TURNS):
+        if len(taken) == limit:
+            break
+        fresh = (int(row) for row in queues[turn] if int(row) not in taken)
+        taken.update([row for row in [next(fresh, None)] if row is not None])
+    return np.array(sorted(taken))
+
+
+def _region_rows(classifier, evaluation: Evaluation, rng) -> np.ndarray:
+    """Rows for the table of local models: labelled ones, and not too many."""
+    rows = np.arange(len(evaluation.predicted))
+    if evaluation.truth is not None:
+        rows = rows[evaluation.truth >= 0]
+    width = max(classifier.n_features_in_, len(getattr(classifier, "anchors_", ())))
+    most = max(100, min(_MOST_REGION_ROWS, _REGION_BYTES // (8 * width)))
+    if len(rows) > most:
+        rows = np.sort(rng.choice(rows, most, replace=False))
+    return rows
+
+
+def _labels_at(evaluation: Evaluation, rows: np.ndarray) -> list | None:
+    if evaluation.truth is None:
+        return None
+    return [
+        None if place < 0 else evaluation.labels[place]
+        for place in evaluation.truth[rows]
+    ]
+
+
+def rows_at(X, rows: np.ndarray):
+    """Some rows of a matrix, a frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if isinstance(X, list | tuple):
+        return [X[row] for row in rows]
+    return X[rows]

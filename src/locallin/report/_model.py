@@ -1,0 +1,74 @@
+"""What a model is: parameters that were chosen, and what fitting found."""
+
+from inspect import signature
+from typing import Any
+
+from sklearn.pipeline import Pipeline
+
+from locallin.inspection.text import number
+from locallin.inspection.unwrap import take_apart
+
+_LONGEST = 120
+# Fitted attributes that are single numbers, and what they are.
+_FACTS = {
+    "alpha_": "regularisation, alpha",
+    "n_iter_": "epochs",
+    "n_outer_iter_": "outer iterations",
+    "best_score_": "best held-out accuracy",
+    "dual_gap_": "duality gap",
+}
+
+
+def changed_parameters(estimator) -> list[tuple[str, str, str]]:
+    """Name, value and default of the parameters that are not the defaults."""
+    before, classifier = take_apart(estimator)
+    steps = [step for part in before for step in _steps(part)]
+    found = []
+    for prefix, step in [*steps, ("", classifier)]:
+        for name, value, default in _changed(step):
+            found.append((f"{prefix}{name}", value, default))
+    return found
+
+
+def _steps(pipeline: Pipeline) -> list[tuple[str, Any]]:
+    return [
+        (f"{name}.", step)
+        for name, step in pipeline.steps
+        if hasattr(step, "get_params") and not isinstance(step, Pipeline)
+    ]
+
+
+def _changed(estimator) -> list[tuple[str, str, str]]:
+    arguments = signature(type(estimator).__init__).parameters
+    found = []
+    for name, value in estimator.get_params(deep=False).items():
+        argument = arguments.get(name)
+        missing = argument is None or argument.default is argument.empty
+        default = "–" if missing else _short(argument.default)
+        if _short(value) != default:
+            found.append((name, _short(value), default))
+    return found
+
+
+def _short(value) -> str:
+    written = " ".join(repr(value).split())
+    return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
+
+
+def fitted_facts(findings) -> list[tuple[str, str]]:
+    """Numbers of rows, features, classes, local models, and what fitting found."""
+    classifier = findings.classifier
+    facts = [
+        ("classes", ", ".join(map(str, _first(classifier.classes_.tolist())))),
+        ("features the classifier is given", f"{classifier.n_features_in_:,}"),
+        ("local models", f"{len(findings.regions):,}"),
+    ]
+    for attribute, name in _FACTS.items():
+        value = getattr(classifier, attribute, None)
+        if value is not None:
+            facts.append((name, number(value)))
+    return facts
+
+
+def _first(labels: list) -> list:
+    return labels if len(labels) <= 20 else [*labels[:20], f"… ({len(labels)})"]

@@ -1,0 +1,358 @@
+"""A report as a page: one file that needs no other."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import sklearn
+
+import locallin
+from locallin.inspection.text import number
+from locallin.report._curves import figure, histories
+from locallin.report._data import Evaluation, Findings
+from locallin.report._model import changed_parameters, fitted_facts
+
+_MOST_IN_MATRIX = 25
+_MOST_PAIRS = 20
+_MOST_REGIONS = 20
+_CLASSES_OF_REGION = 3
+_TALL = 25
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'"
+)
+
+
+def page(findings: Findings, title: str) -> str:
+    """The whole page."""
+    sections = {
+        "model": ("The model", _model(findings)),
+        "accuracy": ("Accuracy", _accuracy(findings)),
+        "confusion": ("Confusions", _confusions(findings.evaluation)),
+        "rows": ("Single rows", _rows(findings)),
+        "regions": ("Local models", _regions(findings)),
+        "training": ("Training", _training(findings)),
+    }
+    shown = {name: section for name, section in sections.items() if section[1]}
+    links = "".join(
+        f'<a href="#{name}">{heading}</a>' for name, (heading, _) in shown.items()
+    )
+    body = "".join(
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>'
+        f"{content}</section>\n"
+        for name, (heading, content) in shown.items()
+    )
+    name = type(findings.classifier).__name__
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<title>{text(title)}</title>
+<style>
+{_resource("report.css")}</style>
+</head>
+<body>
+<header>
+<h1>{text(title)}</h1>
+<p class="quiet">{name} on {findings.n_rows:,} rows</p>
+</header>
+<nav aria-label="Sections">{links}</nav>
+<main>
+{_tiles(findings)}
+{body}</main>
+<footer>Made by locallin {text(locallin.__version__)} with scikit-learn
+{text(sklearn.__version__)}. Shown numbers are rounded.</footer>
+<script>
+{_resource("report.js")}</script>
+</body>
+</html>
+"""
+
+
+def text(value) -> str:
+    """Anything as text of a page."""
+    return escape(str(value).encode("utf-8", "replace").decode())
+
+
+def as_json(value) -> str:
+    """JSON that can stand in a script element."""
+    plain = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&":
+        plain = plain.replace(letter, f"\\u{ord(letter):04x}")
+    return plain
+
+
+def _resource(name: str) -> str:
+    return (files("locallin.report") / name).read_text(encoding="utf-8")
+
+
+def percent(value: float) -> str:
+    """A share with one decimal."""
+    return "–" if np.isnan(value) else f"{100 * value:.1f}%"
+
+
+def _table(caption: str, header: list, lines: list, *, kind="", foot=()) -> str:
+    """A table; cells are HTML, and a header that begins with # is one of numbers."""
+    numeric = [name.startswith("#") for name in header]
+    marks = [' class="num"' if is_number else "" for is_number in numeric]
+    head = "".join(
+        f'<th scope="col"{mark}>{name.removeprefix("#")}</th>'
+        for name, mark in zip(header, marks, strict=True)
+    )
+
+    def written(line):
+        first, *others = line
+        cells = "".join(
+            cell if cell.startswith("<td") else f"<td{mark}>{cell}</td>"
+            for cell, mark in zip(others, marks[1:], strict=True)
+        )
+        return f'<tr><th scope="row">{first}</th>{cells}</tr>'
+
+    body = "".join(map(written, lines))
+    foot = f"<tfoot>{''.join(map(written, foot))}</tfoot>" if foot else ""
+    tall = " tall" if len(lines) > _TALL else ""
+    return (
+        f'<div class="scroll{tall}" tabindex="0" role="region" '
+        f'aria-label="{escape(caption)}"><table class="{kind}">'
+        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody>{foot}</table></div>"
+    )
+
+
+def _tiles(findings: Findings) -> str:
+    evaluation = findings.evaluation
+    tiles = []
+    if evaluation.truth is not None:
+        low, high = evaluation.interval
+        interval = f"95% interval {100 * low:.1f}–{percent(high)}"
+        tiles.append(("Accuracy", percent(evaluation.accuracy), interval))
+    local = len(findings.regions)
+    tiles += [
+        ("Rows", f"{findings.n_rows:,}", ""),
+        ("Features", f"{findings.n_features:,}", ""),
+        ("Classes", f"{evaluation.n_classes:,}", ""),
+        ("Local models", f"{local:,}", _kind_of_models(findings)),
+    ]
+    written = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd>"
+        + (f"<dd>{more}</dd>" if more else "")
+        + "</div>"
+        for name, value, more in tiles
+    )
+    return f'<dl class="tiles">{written}</dl>'
+
+
+def _kind_of_models(findings: Findings) -> str:
+    if findings.regions[0].owner is not None:
+        return (
+            f"{len(findings.regions) // findings.evaluation.n_classes} for each class"
+        )
+    return "charts" if hasattr(findings.classifier, "atlas_") else "anchors"
+
+
+def _model(findings: Findings) -> str:
+    parts = []
+    changed = changed_parameters(findings.estimator)
+    if changed:
+        lines = [[f"<code>{text(cell)}</code>" for cell in line] for line in changed]
+        header = ["Parameter", "Value", "Default"]
+        parts.append(_table("Parameters that are not the defaults", header, lines))
+    else:
+        parts.append("<p>All parameters are the defaults.</p>")
+    facts = [[text(name), text(value)] for name, value in fitted_facts(findings)]
+    parts.append(_table("What fitting gave", ["Fitted", "#Value"], facts))
+    return (
+        f"<pre>{text(repr(findings.estimator))}</pre>"
+        f'<div class="beside">{"".join(parts)}</div>'
+    )
+
+
+def _accuracy(findings: Findings) -> str:
+    evaluation = findings.evaluation
+    if evaluation.truth is None:
+        return ""
+    n, right = evaluation.n_labelled, int(np.trace(evaluation.confusion))
+    low, high = evaluation.interval
+    share = evaluation.confusion.sum(axis=1)
+    largest = int(share.argmax())
+    sentence = (
+        f"<p><b>{right:,}</b> of <b>{n:,}</b> labelled rows are predicted right: "
+        f"<b>{percent(evaluation.accuracy)}</b>, 95% interval {percent(low)} to "
+        f"{percent(high)} (Wilson). Always answering "
+        f"{text(evaluation.labels[largest])} would give {percent(share[largest] / n)}."
+        '</p><p class="note">The interval is for new rows like these, and only where '
+        "the model was not fitted to these.</p>"
+    )
+    lines = []
+    for label, (precision, recall, f1, rows) in zip(
+        evaluation.labels, evaluation.per_class, strict=True
+    ):
+        shares = [percent(value) for value in (precision, recall, f1)]
+        lines.append([text(label), *shares, f"{rows:,}"])
+    there = [line for line in evaluation.per_class if line[3]]
+    means = [percent(mean) for mean in np.mean(there, axis=0)[:3]]
+    foot = [["Mean of the classes", *means, f"{n:,}"]]
+    header = ["Class", "#Precision", "#Recall", "#F1", "#Rows"]
+    return sentence + _table("Class by class", header, lines, foot=foot)
+
+
+def _confusions(evaluation: Evaluation) -> str:
+    if evaluation.truth is None:
+        return ""
+    if len(evaluation.labels) > _MOST_IN_MATRIX:
+        return _pairs(evaluation)
+    return _matrix(evaluation)
+
+
+def _matrix(evaluation: Evaluation) -> str:
+    totals = np.maximum(evaluation.confusion.sum(axis=1), 1)
+    predicted = evaluation.labels[: evaluation.n_classes]
+    head = "".join(f'<th scope="col">{text(label)}</th>' for label in predicted)
+    lines = []
+    for i, label in enumerate(evaluation.labels):
+        cells = []
+        for j, count in enumerate(evaluation.confusion[i].tolist()[: len(predicted)]):
+            kind = " ".join(["hit"] * (i == j) + ["none"] * (count == 0))
+            share = f"{(count / totals[i]) ** 0.5:.3f}"
+            cells.append(f'<td class="{kind}" style="--share:{share}">{count}</td>')
+        lines.append(f'<tr><th scope="row">{text(label)}</th>{"".join(cells)}</tr>')
+    caption = "Rows by label (down) and prediction (across)"
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{caption}">'
+        f'<table class="confusion"><caption>{caption}</caption><thead><tr>'
+        f'<td class="corner"></td>{head}</tr></thead>'
+        f"<tbody>{''.join(lines)}</tbody></table></div>"
+    )
+
+
+def _pairs(evaluation: Evaluation) -> str:
+    wrong = evaluation.confusion.copy()
+    np.fill_diagonal(wrong, 0)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:_MOST_PAIRS]
+    lines = [
+        [text(evaluation.labels[i]), text(evaluation.labels[j]), f"{wrong[i, j]:,}"]
+        for i, j in zip(*np.unravel_index(order, wrong.shape), strict=True)
+        if wrong[i, j]
+    ]
+    if not lines:
+        return "<p>No row is predicted wrong.</p>"
+    header = ["Label", "Predicted", "#Rows"]
+    return _table("The most frequent confusions", header, lines)
+
+
+def _rows(findings: Findings) -> str:
+    explained = findings.explained
+    if explained.missing is not None:
+        return f"<p>Predictions are not taken apart. {text(explained.missing)}</p>"
+    store: dict[str, Any] = {
+        "rows": explained.rows,
+        "side": explained.side,
+        "noChanges": explained.no_changes,
+    }
+    wrong = ""
+    if findings.evaluation.truth is not None:
+        wrong = '<button type="button" data-pick="wrong">Wrong</button>'
+    if len(explained.rows) == findings.n_rows:
+        which = "All rows are here."
+    else:
+        which = (
+            f"{len(explained.rows):,} of {findings.n_rows:,} rows are here: wrong "
+            "ones, narrow and clear decisions, and some drawn at random."
+        )
+    changes = ""
+    if explained.no_changes is not None:
+        changes = (
+            "<p class='note'>What would change a decision is not shown: "
+            f"{text(explained.no_changes)}.</p>"
+        )
+    return f"""<p>A score is a sum of what each feature adds, weight times value, and a
+bias. Nothing is sampled or approximated. {which}</p>{changes}
+<noscript><p>Choosing a row needs JavaScript.</p></noscript>
+<div id="explained" hidden>
+<div class="controls">
+<label for="choose-row">Row<select id="choose-row"></select></label>
+<button type="button" id="before" aria-label="Row before">←</button>
+<button type="button" id="after" aria-label="Row after">→</button>
+<button type="button" data-pick="clear">Most confident</button>
+<button type="button" data-pick="narrow">Least confident</button>
+{wrong}</div>
+<p id="announce" class="spoken" role="status"></p>
+<div id="row" class="row"></div>
+</div>
+<script type="application/json" id="explanations">{as_json(store)}</script>"""
+
+
+def _regions(findings: Findings) -> str:
+    table = findings.regions
+    shown = table[:_MOST_REGIONS]
+    labelled = findings.evaluation.truth is not None
+    named = any(region.top for region in shown)
+    header = ["Model", "#Rows", "", *["#Accuracy"] * labelled, "Classes"]
+    header += ["Features that move its scores most"] * named
+    most = max(1, shown[0].rows)
+    lines = []
+    for region in shown:
+        bar = f'<i style="width:{100 * region.rows / most:.1f}%"></i>'
+        line = [
+            text(region.name),
+            f"{region.rows:,}",
+            f'<td class="bar" aria-hidden="true">{bar}</td>',
+        ]
+        if labelled:
+            line.append(percent(region.accuracy))
+        line.append(_classes_of(region))
+        if named:
+            line.append(_features_of(region))
+        lines.append(line)
+    caption = "Local models, those with the most rows first"
+    if findings.n_region_rows < findings.n_rows:
+        caption += f", on {findings.n_region_rows:,} rows"
+    rest = table[_MOST_REGIONS:]
+    more = ""
+    if len(rest):
+        rows = sum(region.rows for region in rest)
+        more = (
+            f'<p class="note">{len(rest):,} more local models have {rows:,} rows.</p>'
+        )
+    return (
+        "<p>A row belongs to the local model that counts most for it. Many rows and a "
+        "low accuracy show where labels may be wrong or local models missing.</p>"
+        + _table(caption, header, lines, kind="wide")
+        + more
+    )
+
+
+def _classes_of(region) -> str:
+    counts = list(region.classes.items())
+    shown = "".join(
+        f'<span>{text(label)} <span class="quiet">({count:,})</span></span>'
+        for label, count in counts[:_CLASSES_OF_REGION]
+    )
+    more = "<span>…</span>" if len(counts) > _CLASSES_OF_REGION else ""
+    return f'<td class="classes">{shown}{more}</td>'
+
+
+def _features_of(region) -> str:
+    names = "".join(
+        f'<span>{text(name)} <span class="quiet">{_minus(size)}</span></span>'
+        for name, size in region.top
+    )
+    return f'<td class="features">{names}</td>'
+
+
+def _minus(size: float) -> str:
+    return number(size).replace("-", "\u2212")
+
+
+def _training(findings: Findings) -> str:
+    panels, unit = histories(findings.classifier)
+    if not panels:
+        return "<p>This classifier has recorded no history of its training.</p>"
+    figures = "".join(figure(name, curves, unit) for name, curves in panels.items())
+    return f'<div class="curves">{figures}</div>'

@@ -1,0 +1,123 @@
+"""A model on a data set, as a page for a browser."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from locallin.inspection.unwrap import check_count
+from locallin.report._data import Findings, find
+from locallin.report._page import page
+
+
+def report(
+    estimator,
+    X,
+    y=None,
+    *,
+    path: str | os.PathLike | None = None,
+    feature_names=None,
+    rows: int | None = 50,
+    title: str | None = None,
+    random_state=0,
+) -> str:
+    """Write a page about a fitted model and what it does on a data set.
+
+    The page holds what the model is, its accuracy and confusions, its local models,
+    explanations of single rows to choose from, and the course of training. It is one
+    file that loads nothing else, so it can be sent and archived. The same call
+    gives the same page.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier of the library, or a fitted pipeline or search that ends
+        in one. The RBF kernel of ``AtlasClassifier`` and one-vs-one votes have no
+        local weights: the page then has no explanations, and says why.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        Rows, as ``estimator.predict`` takes them; better not those of the training.
+    y : array-like of shape (n_samples,), default=None
+        Their classes. None leaves accuracy and confusions out. For
+        ``AtlasClassifier``, -1 is no label, as in ``fit``.
+    path : str or path, default=None
+        File to write to. It is replaced when the page is finished, not before.
+    feature_names : sequence of str, default=None
+        Names of the features that the local models see; see
+        :func:`locallin.inspection.explain`.
+    rows : int or None, default=50
+        Largest number of rows that are explained: wrong ones, the least and the most
+        confident, and others at random. None explains all.
+    title : str, default=None
+        Heading of the page. None names the classifier.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the rows that are drawn: some of those explained, and those for the
+        table of local models where X is large.
+
+    Returns
+    -------
+    str
+        The page.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.report import report
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LLSVMClassifier(random_state=0).fit(X[:200], y[:200])
+    >>> html = report(clf, X[200:], y[200:], title="Two moons")
+    >>> html.splitlines()[0], "<h1>Two moons</h1>" in html
+    ('<!doctype html>', True)
+    """
+    content, _ = make_report(
+        estimator,
+        X,
+        y,
+        feature_names=feature_names,
+        rows=rows,
+        title=title,
+        random_state=random_state,
+    )
+    if path is not None:
+        write_page(Path(path), content)
+    return content
+
+
+def make_report(
+    estimator,
+    X,
+    y=None,
+    *,
+    feature_names=None,
+    rows: int | None = 50,
+    title: str | None = None,
+    random_state=0,
+    first_row: int = 0,
+) -> tuple[str, Findings]:
+    """The page and what it tells; the first row of X has the number ``first_row``."""
+    check_count("rows", rows)
+    findings = find(
+        estimator,
+        X,
+        y,
+        feature_names=feature_names,
+        rows=rows,
+        random_state=random_state,
+        first_row=first_row,
+    )
+    if title is None:
+        title = f"Report on {type(findings.classifier).__name__}"
+    return page(findings, title), findings
+
+
+def write_page(path: Path, content: str) -> None:
+    """Write beside the file, then put it in its place; to a device, write at once."""
+    if path.exists() and not path.is_file():
+        path.write_text(content, encoding="utf-8")
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        temporary.write_text(content, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,147 @@
+"""A path over alpha: folds solved from the largest alpha to the smallest."""
+
+from dataclasses import dataclass, replace
+from threading import Event
+from typing import Any
+
+import numpy as np
+
+from locallin.engine.parallel import Crew
+from locallin.kernels.linear import CRAMMER_SINGER
+from locallin.kernels.losses import HINGE, LOGISTIC
+from locallin.methods.preparation import HeldOut
+from locallin.solvers.convex import Problem, Solution, solve_dual
+
+
+def growth(problem: Problem, last: Solution, ratio: float) -> np.ndarray:
+    """Factor for each score by which the dual variables start larger.
+
+    ``last`` solves the problem at ``ratio`` times its alpha. Among its multiples by
+    1 to ``ratio``, which all lie in the larger box, the best is found: the dual is
+    concave along the ray, and quadratic but for the logistic loss.
+    """
+    a = last.dual
+    squares = 2.0 / problem.alpha * problem.penalty(*last.learned)
+    upper = problem.target.weights / (problem.alpha * problem.n_rows)
+    if problem.strategy == CRAMMER_SINGER:
+        gain = np.maximum(a, 0.0).sum(dtype=float)
+        factor = gain / max(squares.sum(), 1e-300)
+        return np.full(problem.n_scores, np.clip(factor, 1.0, ratio))
+    if problem.loss == LOGISTIC:
+        return _logistic_growth(a[problem.visits], upper, problem, squares, ratio)
+    curvature = squares
+    if problem.loss != HINGE:
+        ridge = 0.5 / np.where(upper > 0, upper, np.inf)
+        curvature = squares + np.einsum("ic,ic,i->c", a, a, ridge, dtype=float)
+    factor = a.sum(axis=0, dtype=float) / np.maximum(curvature, 1e-300)
+    return np.clip(factor, 1.0, ratio)
+
+
+def _logistic_growth(a, upper, problem, squares, ratio) -> np.ndarray:
+    """Halve the range of factors where the dual's slope along the ray vanishes."""
+    upper = upper[problem.visits, None]
+    low, high = np.ones(problem.n_scores), np.full(problem.n_scores, ratio)
+    for _ in range(4):
+        middle = 0.5 * (low + high)
+        grown = middle * a
+        odds = np.maximum(grown, 1e-300) / np.maximum(upper - grown, 1e-300)
+        rising = -middle * squares > np.einsum("ic,ic->c", a, np.log(odds))
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return 0.5 * (low + high)
+
+
+@dataclass(frozen=True)
+class Fold:
+    """A problem without some rows, and these rows."""
+
+    problem: Problem  # its alpha is the unit of those of the path
+    held: HeldOut
+    X: Any  # the held-out rows as a scorer takes them
+    y: np.ndarray
+
+
+@dataclass
+class Path:
+    """What cross-validation has found; rows of NaN where it was interrupted."""
+
+    scores: np.ndarray
+    iterations: np.ndarray
+    best: int | None = None
+    mean: tuple[Any, Any] | None = None  # of the folds' weights at the best alpha
+    interrupted: bool = False
+
+
+def solve_path(
+    folds: list[Fold],
+    alphas: np.ndarray,
+    score,
+    *,
+    max_iter: int,
+    tol: float | None,
+    seeds,
+    n_jobs: int | None,
+    report=lambda *_: None,
+) -> Path:
+    """Solve and score every fold at every alpha, from the largest down.
+
+    Each fold starts from its own solution at the last alpha. ``score(fold, solution,
+    alpha)`` is a number, larger where better; ``report(i, path)`` is called when an
+    alpha is done. The best alpha is the largest whose mean score no other exceeds.
+    """
+    shape = len(alphas), len(folds)
+    path = Path(np.full(shape, np.nan), np.zeros(shape, int))
+    rngs = [np.random.RandomState(seed) for seed in seeds]
+    last: list[Solution | None] = [None] * len(folds)
+    stopped = Event()
+
+    def solve(i, f):
+        fold, before = folds[f], last[f]
+        problem = replace(fold.problem, alpha=fold.problem.alpha * alphas[i])
+        start = None
+        if before is not None:
+            factor = growth(problem, before, alphas[i - 1] / alphas[i])
+            start = before.dual * factor.astype(before.dual.dtype)
+        solution = solve_dual(
+            problem,
+            max_iter=max_iter,
+            tol=tol,
+            rng=rngs[f],
+            dual=start,
+            monitor=lambda *_: stopped.is_set(),
+        )
+        if solution.interrupted:
+            raise KeyboardInterrupt
+        last[f] = solution
+        return score(fold, solution, alphas[i]), solution.n_iter
+
+    def step(*task):
+        try:
+            return solve(*task)
+        except BaseException:
+            stopped.set()
+            raise
+
+    try:
+        with Crew(n_jobs, len(folds)) as crew:
+            for i in range(len(alphas)):
+                try:
+                    done = crew.run(step, [(i, f) for f in range(len(folds))])
+                finally:
+                    # Whoever still works after an error or Ctrl-C ends its epoch.
+                    stopped.set()
+                stopped.clear()
+                path.scores[i], path.iterations[i] = zip(*done, strict=True)
+                if path.best is None or _exceeds(path.scores, i, path.best):
+                    path.best = i
+                    weights = zip(*(s.learned for s in last), strict=True)
+                    path.mean = tuple(np.mean(part, axis=0) for part in weights)
+                report(i, path)
+    except KeyboardInterrupt:
+        path.interrupted = True
+    return path
+
+
+def _exceeds(scores, i, best) -> bool:
+    """Whether the mean of row i is larger, and not by rounding alone."""
+    new, old = scores[i].mean(), scores[best].mean()
+    return new > old and not np.isclose(new, old, rtol=1e-12, atol=0)

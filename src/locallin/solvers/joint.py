@@ -1,0 +1,401 @@
+"""Outer loops of joint learning: local models, anchors and bandwidth together.
+
+The problem is stated in :mod:`locallin.kernels.joint`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from locallin.coding import Coding
+from locallin.engine.matrix import aligned, as_rows, copy_rows
+from locallin.engine.parallel import single_threaded_blas
+from locallin.kernels.joint import (
+    Parameters,
+    Rates,
+    adam,
+    adam_step,
+    csr_entry_scores,
+    dense_entry_scores,
+    slopes_and_pulls,
+)
+from locallin.kernels.joint_sgd import joint_sgd_steps, settle_all
+from locallin.kernels.linear import Schedule, Target
+from locallin.kernels.predict import entries_by_anchor
+from locallin.kernels.rows import Rows
+from locallin.solvers.convex import Stall
+from locallin.solvers.diversity import diversity_gradient
+
+# Called after every epoch with (epoch, objective, coef, intercept, anchors,
+# bandwidth); returns True to stop. The arrays are the solver's own.
+Monitor = Callable[..., bool]
+
+# Share of the steps in which the rates of Adam rise from zero; of a stream whose end
+# is not known, the number of steps, and after how many more the rates have halved.
+_WARM_UP = 0.05
+_STEPS_OF_WARM_UP = 50
+_STEPS_TO_HALF = 3000
+# Batches between two evaluations of the diversity term, about.
+_DIVERSITY_EVERY = 20
+# Pieces of an epoch of SGD, between which the diversity term is applied.
+_PIECES = 50
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """Data, targets and the objective's parameters.
+
+    ``X`` is what anchors see and ``features`` what local models see. ``coding`` is a
+    fitted coding; its anchors and bandwidth are where learning starts, and they
+    move with the parameters. ``visits`` names the rows that count; their weights
+    have a mean of one.
+    """
+
+    X: object
+    features: object
+    target: Target
+    visits: np.ndarray
+    coding: Coding
+    alpha: float
+    intercept_scaling: float
+    loss: int
+    diversity: float = 0.0
+
+    @property
+    def intercept_step(self) -> float:
+        """Square of the constant feature."""
+        return self.intercept_scaling**2
+
+    def zeros(self) -> Parameters:
+        """Weights and intercepts of zero, on the coding's anchors."""
+        shape = (len(self.coding.anchors_), len(self.target.positive))
+        dtype = self.coding.anchors_.dtype
+        return Parameters(
+            np.zeros((*shape, self.features.shape[1]), dtype),
+            np.zeros(shape, dtype),
+            self.coding.anchors_,
+        )
+
+    def penalty(self, parameters: Parameters) -> float:
+        """alpha/2 (|W|^2 + |b|^2 / B^2)."""
+        squares = np.vdot(parameters.coef, parameters.coef)
+        offsets = np.vdot(parameters.intercept, parameters.intercept)
+        return 0.5 * self.alpha * float(squares + offsets / self.intercept_step)
+
+
+@dataclass
+class Batch:
+    """Some rows with their codes, and the derivatives of their mean loss."""
+
+    rows: tuple[Rows, Rows]
+    codes: object
+    entries: tuple
+    slopes: np.ndarray
+    pulls: np.ndarray
+    widths: np.ndarray
+    sums: tuple[float, float, float]  # loss, active anchors, perplexity
+
+
+@dataclass
+class JointSolution:
+    """What a solver hands back, also when it was interrupted."""
+
+    parameters: Parameters
+    bandwidth: float | np.ndarray
+    n_iter: int = 0
+    active_history: list[float] = field(default_factory=list)
+    perplexity_history: list[float] = field(default_factory=list)
+    objective_history: list[float] = field(default_factory=list)
+    converged: bool = True
+    interrupted: bool = False
+    gap: None = None
+    clock: tuple[float, float] | None = None  # t and t0 of SGD
+    iterate: Parameters | None = None  # of SGD, not averaged
+    state: "AdamState | None" = None
+
+    @property
+    def learned(self) -> tuple:
+        """The parameters, as the monitor gets them."""
+        return (*self.parameters, self.bandwidth)
+
+    def note(self, objective: float, active: float, perplexity: float) -> None:
+        """Record an epoch."""
+        self.n_iter += 1
+        self.objective_history.append(objective)
+        self.active_history.append(active)
+        self.perplexity_history.append(perplexity)
+
+
+class Picker:
+    """Copies chosen rows of a problem, into the same memory each time."""
+
+    def __init__(self, problem: JointProblem, most: int):
+        same = problem.features is problem.X
+        matrices = (problem.X,) if same else (problem.X, problem.features)
+        self._matrices = list(map(aligned, matrices))
+        self._room = [
+            None if sparse.issparse(M) else np.empty((most, M.shape[1]), M.dtype)
+            for M in self._matrices
+        ]
+
+    def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
+        """What anchors see and what local models see of at most ``most`` rows."""
+        picked = [
+            M[chosen] if room is None else copy_rows(M, chosen, room)
+            for M, room in zip(self._matrices, self._room, strict=True)
+        ]
+        rows = [as_rows(part) for part in picked]
+        return rows[0], rows[-1]
+
+
+def differentiate(
+    problem: JointProblem, parameters: Parameters, chosen, rows: tuple[Rows, Rows]
+) -> Batch:
+    """Codes and derivatives of the chosen rows at the current parameters."""
+    where, what = rows
+    codes, distances = problem.coding._encode_with_distances(where)
+    labels, positive, weights = problem.target
+    target = Target(labels[chosen], positive, weights[chosen])
+    entries = entries_by_anchor(codes, len(parameters.anchors))
+    dtype = parameters.coef.dtype
+    scores = np.empty((len(codes.indices), len(positive)), dtype)
+    model = parameters.coef, parameters.intercept
+    if what.indptr is None:
+        dense_entry_scores(what.data, entries, *model, scores)
+    else:
+        csr_entry_scores(what, entries, *model, scores)
+    slopes = np.empty((len(chosen), len(positive)), dtype)
+    pulls = np.empty(len(codes.indices), dtype)
+    bandwidth = np.atleast_1d(problem.coding.bandwidth_)
+    widths = np.empty(len(bandwidth))
+    sums = slopes_and_pulls(
+        codes, distances, scores, target, problem.loss, problem.coding._kind,
+        bandwidth, slopes, pulls, widths,
+    )  # fmt: skip
+    return Batch(rows, codes, entries, slopes, pulls, widths, sums)
+
+
+class AdamState(NamedTuple):
+    """What Adam remembers from step to step. The arrays are updated in place."""
+
+    first: Parameters
+    second: Parameters
+    log_first: np.ndarray  # of the logarithm of the bandwidth
+    log_second: np.ndarray
+    importance: np.ndarray  # sums of the codes, for the diversity term
+    steps: np.ndarray  # taken, and planned: 0 where no end is known
+
+    @classmethod
+    def fresh(cls, problem: JointProblem, n_steps: int) -> "AdamState":
+        """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
+        like = problem.zeros()
+        bandwidth = np.atleast_1d(np.asarray(problem.coding.bandwidth_, float))
+        return cls(
+            *(Parameters(*map(np.zeros_like, like)) for _ in range(2)),
+            *(np.zeros_like(bandwidth) for _ in range(2)),
+            np.zeros(len(like.anchors)),
+            np.array([0.0, n_steps]),
+        )
+
+    @classmethod
+    def restored(cls, stored: tuple) -> "AdamState":
+        """From what ``stored`` returned."""
+        first, second, *rest = stored
+        return cls(Parameters(*first), Parameters(*second), *rest)
+
+    def stored(self) -> tuple:
+        """Plain tuples of the arrays."""
+        first, second, *rest = self
+        return tuple(first), tuple(second), *rest
+
+    def advance(self, rates: dict[str, float]) -> tuple[Rates, float]:
+        """The rates of the next step; that of the bandwidth apart."""
+        self.steps[0] += 1.0
+        step, n_steps = self.steps
+        shape = _rate_shape(step / n_steps) if n_steps else _endless_shape(step)
+        now = Rates(
+            *(shape * rates[k] for k in ("coef", "intercept", "anchors")),
+            1.0 - 0.9**step,
+            1.0 - 0.999**step,
+        )
+        return now, shape * rates["bandwidth"]
+
+
+def solve_adam(
+    problem: JointProblem,
+    parameters: Parameters,
+    *,
+    max_iter: int,
+    batch_size: int,
+    rates: dict[str, float],
+    shuffle: bool,
+    rng: np.random.RandomState,
+    state: AdamState | None = None,
+    monitor: Monitor = lambda *_: False,
+) -> JointSolution:
+    """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
+
+    ``parameters`` are updated in place, and so are the coding's anchors and
+    bandwidth. ``rates`` has the keys coef, intercept, anchors and bandwidth. ``state``
+    is that of an earlier call, whose plan goes on; without one the plan is
+    ``max_iter`` epochs.
+    """
+    order = problem.visits.copy()
+    n_batches = max(1, round(len(order) / batch_size))
+    if state is None:
+        state = AdamState.fresh(problem, max_iter * n_batches)
+    solution = JointSolution(parameters, problem.coding.bandwidth_, state=state)
+    try:
+        for epoch in range(1, max_iter + 1):
+            if shuffle:
+                rng.shuffle(order)
+            batches = np.array_split(order, n_batches)
+            # A batch is too small for threads of the BLAS: they wait for each other.
+            with single_threaded_blas():
+                sums = _adam_epoch(problem, parameters, batches, rates, state)
+            sums /= len(order)
+            objective = sums[0] + problem.penalty(parameters)
+            solution.note(objective, *sums[1:])
+            solution.bandwidth = problem.coding.bandwidth_
+            if monitor(epoch, objective, *solution.learned):
+                break
+    except KeyboardInterrupt:
+        solution.interrupted = True
+        solution.bandwidth = problem.coding.bandwidth_  # of the step that was reached
+    return solution
+
+
+def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.ndarray:
+    """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
+    coding, importance = problem.coding, state.importance
+    dtype = parameters.coef.dtype
+    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
+    with_diversity = problem.diversity > 0.0
+    extra = np.empty(parameters.coef.shape if with_diversity else (0, 0, 0), dtype)
+    spacing = -(-len(batches) // max(1, round(len(batches) / _DIVERSITY_EVERY)))
+    totals = np.zeros(3)
+    picker = Picker(problem, len(batches[0]))
+    for number, chosen in enumerate(batches):
+        batch = differentiate(problem, parameters, chosen, picker.pick(chosen))
+        totals += batch.sums
+        if with_diversity:
+            importance += np.bincount(
+                batch.codes.indices, batch.codes.values, len(importance)
+            )
+            if number % spacing == 0:
+                shares = importance / importance.sum()
+                diversity_gradient(parameters.coef, shares, out=extra)
+                extra *= 0.5 * problem.diversity
+        now, bandwidth_rate = state.advance(rates)
+        adam_step(
+            *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,
+            parameters, state.first, state.second, problem.alpha,
+            problem.intercept_step, extra, now,
+        )  # fmt: skip
+        if bandwidth_rate > 0.0:
+            moments = state.log_first, state.log_second
+            adam(logs, batch.widths, *moments, bandwidth_rate, now)
+            coding.bandwidth_ = _as_bandwidth(logs)
+    return totals
+
+
+def _rate_shape(progress: float) -> float:
+    if progress >= 1.0:
+        return 0.0
+    rise = min(1.0, progress / _WARM_UP)
+    return rise * 0.5 * (1.0 + np.cos(np.pi * progress))
+
+
+def _endless_shape(step: float) -> float:
+    rise = min(1.0, step / _STEPS_OF_WARM_UP)
+    return rise / np.sqrt(1.0 + 3.0 * step / _STEPS_TO_HALF)
+
+
+def _as_bandwidth(logs: np.ndarray) -> float | np.ndarray:
+    values = np.exp(logs)
+    return float(values[0]) if len(values) == 1 else values
+
+
+def solve_joint_sgd(
+    problem: JointProblem,
+    start: Parameters,
+    *,
+    max_iter: int,
+    tol: float | None,
+    n_iter_no_change: int,
+    clock: tuple[float, float],
+    anchor_rate: float,
+    anchor_reach: float,
+    average: bool,
+    shuffle: bool,
+    rng: np.random.RandomState,
+    means: Parameters | None = None,
+    monitor: Monitor = lambda *_: False,
+) -> JointSolution:
+    """Algorithm 1 of the LLC-SAPL paper, Algorithm 2 of the DU-LLSVM paper.
+
+    ``start`` is updated in place; ``clock`` is (t, t0). The diversity term is applied
+    after every piece of an epoch (the papers' ``skip``). Stops as
+    :func:`locallin.solvers.convex.solve_sgd` does.
+    """
+    if means is None:
+        means = Parameters(*(a.copy() for a in start)) if average else start
+    t, t0 = clock
+    schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
+    state = np.array([t, 1.0, 1.0, 0.0, 0.0])
+    where = as_rows(problem.X)
+    what = where if problem.features is problem.X else as_rows(problem.features)
+    bandwidth = np.atleast_1d(np.asarray(problem.coding.bandwidth_, float))
+    k = problem.coding.n_neighbors_
+    scalars = problem.loss, problem.coding._kind, k, bandwidth
+    order = problem.visits.copy()
+    importance = np.zeros(len(start.anchors))
+    solution = JointSolution(means, problem.coding.bandwidth_, converged=tol is None)
+    stall = Stall(tol, n_iter_no_change)
+    try:
+        for epoch in range(1, max_iter + 1):
+            if shuffle:
+                rng.shuffle(order)
+            totals = np.zeros(3)
+            for piece in np.array_split(order, min(len(order), _PIECES)):
+                totals += joint_sgd_steps(
+                    where, what, problem.target, piece, start, means, state, schedule,
+                    *scalars, anchor_rate, anchor_reach,
+                )  # fmt: skip
+                if problem.diversity > 0.0:
+                    settle_all(start, means, state, average)
+                    _diversify(problem, start, importance, piece, state, schedule)
+            settle_all(start, means, state, average)
+            n = len(order)
+            objective = totals[0] / n + problem.penalty(start)
+            solution.note(objective, totals[1] / n, totals[2] / n)
+            problem.coding.anchors_ = means.anchors
+            if monitor(epoch, objective, *solution.learned):
+                solution.converged = True
+                break
+            if stall.reached(objective):
+                solution.converged = True
+                break
+    except KeyboardInterrupt:
+        settle_all(start, means, state, average)
+        solution.interrupted = True
+    problem.coding.anchors_ = means.anchors
+    solution.clock = (float(state[0]), schedule.t0)
+    solution.iterate = start
+    return solution
+
+
+def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
+    """Eq. 16 of the DU-LLSVM paper, its second term, for the steps of one piece."""
+    problem.coding.anchors_ = parameters.anchors
+    codes = problem.coding._encode(as_rows(problem.X[piece]))
+    importance += np.bincount(codes.indices, codes.values, len(importance))
+    gradient = diversity_gradient(parameters.coef, importance / importance.sum())
+    # A step as long as the weights themselves would be no step any more.
+    rate = len(piece) / (schedule.alpha * (state[0] + schedule.t0))
+    step = 0.5 * problem.diversity * rate * gradient
+    length, size = np.linalg.norm(step), np.linalg.norm(parameters.coef)
+    parameters.coef[...] -= step * min(1.0, 0.1 * size / max(length, 1e-300))

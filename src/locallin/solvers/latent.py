@@ -1,0 +1,476 @@
+"""Outer loop of ML3: the concave-convex procedure, with an epoch of SGD inside.
+
+The objective is eq. 9 of the paper, its sum made a weighted mean::
+
+    alpha/2 (|W|^2 + |b|^2 / B^2) + mean_i max(0, 1 + max_{c != y_i} s_c(x_i)
+                                                    - s_{y_i}(x_i))
+
+An iteration freezes the latent weights of every row's own class, which bounds the
+objective from above by a convex one (eq. 13), and takes one epoch of SGD on that.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import cycle
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from locallin.anchors import choose_anchors
+from locallin.engine.matrix import aligned, as_rows, copy_rows, products
+from locallin.engine.parallel import Crew, Scratch, row_blocks, single_threaded_blas
+from locallin.kernels.latent import (
+    Clock,
+    add_rows,
+    dual_exponent,
+    latent_steps,
+    latent_weights_of_rows,
+    random_numbers,
+)
+
+# Rows whose values are computed together. Their inner products cost as much as this
+# many models.
+_BLOCK = 192
+# Rows whose own latent weights are frozen together, a multiple of the block.
+_STRETCH = 8 * _BLOCK
+# Multiply-adds of a block below which handing them to another thread does not pay.
+_WORTH_A_THREAD = 1e7
+# Room to spare that lets a row be left out, and for how many iterations at most.
+_ROOM = 0.5
+_LONGEST_NAP = 8
+# Models whose values are computed together.
+_GROUP = 256
+
+# Called after every iteration with (iteration, objective, coef, intercept); returns
+# True to stop. The arrays are the solver's own.
+Monitor = Callable[..., bool]
+# From rows and their numbers in X to latent weights of all classes, class by class.
+LatentWeights = Callable[[object, np.ndarray], np.ndarray]
+
+
+class Models(NamedTuple):
+    """Weights and intercepts: the rows c m .. (c + 1) m are those of class c."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+
+    def part(self, which: slice) -> "Models":
+        """View some of the models."""
+        return Models(self.coef[which], self.intercept[which])
+
+    def copy(self) -> "Models":
+        """Copy the arrays."""
+        return Models(self.coef.copy(), self.intercept.copy())
+
+    def values(self, X, out: np.ndarray | None = None) -> np.ndarray:
+        """Value w . x + b of every row and model; in ``out`` if given."""
+        out = products(as_rows(X), self.coef, out)
+        out += self.intercept
+        return out
+
+    def add(self, X, rows, multiples, constant: float, scratch: Scratch) -> None:
+        """Add multiples of some rows of X to each model."""
+        if sparse.issparse(X):
+            add_rows(as_rows(X), rows, multiples, self.coef)
+        else:
+            chosen = _picked(X, rows, scratch)
+            room = scratch.room("sum", self.coef.shape, X.dtype)
+            self.coef[...] += np.matmul(multiples.T, chosen, out=room)
+        self.intercept[...] += constant * multiples.sum(axis=0)
+
+
+def _picked(X, rows, scratch: Scratch):
+    """Some rows of X, for a short time."""
+    if sparse.issparse(X):
+        return X[rows]
+    room = scratch.room("rows", (len(rows), X.shape[1]), X.dtype)
+    return copy_rows(X, rows, room)
+
+
+@dataclass(frozen=True)
+class LatentProblem:
+    """Data, labels and the objective's parameters.
+
+    ``visits`` names the rows that count; their weights have a mean of one. ``seed``
+    is that of the random latent weights.
+    """
+
+    X: object
+    labels: np.ndarray
+    weights: np.ndarray
+    visits: np.ndarray
+    n_classes: int
+    n_models: int
+    p: float
+    alpha: float
+    intercept_scaling: float
+    seed: int
+    n_jobs: int | None = None
+
+    @property
+    def q(self) -> float:
+        """The exponent dual to p."""
+        return dual_exponent(self.p)
+
+    @property
+    def intercept_step(self) -> float:
+        """Square of the constant feature."""
+        return float(self.intercept_scaling) ** 2
+
+    @property
+    def width(self) -> int:
+        """Number of models of all classes."""
+        return self.n_classes * self.n_models
+
+    def zeros(self) -> Models:
+        """Models of zero."""
+        dtype = self.X.dtype
+        shape = (self.width, self.X.shape[1])
+        return Models(np.zeros(shape, dtype), np.zeros(self.width, dtype))
+
+    def of_classes(self, first: int, last: int) -> slice:
+        """Where the models of the classes first..last are."""
+        return slice(first * self.n_models, last * self.n_models)
+
+    def square(self, models: Models) -> float:
+        """|W|^2 + |b|^2 / B^2."""
+        squares = np.vdot(models.coef, models.coef)
+        offsets = np.vdot(models.intercept, models.intercept)
+        return float(squares) + float(offsets) / self.intercept_step
+
+    def random_weights(self, X, numbers) -> np.ndarray:
+        """Random latent weights, from a seed per row."""
+        return self.random_powers(numbers) ** (1.0 / self.p)
+
+    def random_powers(self, numbers) -> np.ndarray:
+        """P-th powers of random latent weights, uniform on the simplex."""
+        out = np.empty((len(numbers), self.width), self.X.dtype)
+        # A seed per row that counts: rows of no weight make no difference.
+        places = np.searchsorted(self.visits, numbers)
+        random_numbers(np.uint64(self.seed), places, out)
+        by_class = out.reshape(-1, self.n_classes, self.n_models)
+        np.log(by_class, out=by_class)
+        by_class /= by_class.sum(axis=2, keepdims=True)
+        return out
+
+    def own(self, weights, numbers) -> np.ndarray:
+        """The latent weights of each row's own class among those of all classes."""
+        by_class = weights.reshape(-1, self.n_classes, self.n_models)
+        return by_class[np.arange(len(numbers)), self.labels[numbers]]
+
+
+@dataclass
+class LatentSolution:
+    """What the solver hands back, also when it was interrupted."""
+
+    result: Models  # the last iteration's mean where that was asked for
+    iterate: Models
+    shape: tuple[int, int]
+    n_iter: int = 0
+    objective_history: list[float] = field(default_factory=list)
+    converged: bool = True
+    interrupted: bool = False
+    gap: None = None
+
+    @property
+    def learned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and intercepts by class and model."""
+        coef, intercept = self.result
+        return coef.reshape(*self.shape, -1), intercept.reshape(self.shape)
+
+
+class Block(NamedTuple):
+    """Rows with what their steps need and no step changes."""
+
+    chosen: np.ndarray
+    rows: object
+    gram: np.ndarray
+
+
+class Update(NamedTuple):
+    """What the violating rows of a block add to the models."""
+
+    rows: object
+    multiples: np.ndarray
+    touched: np.ndarray
+    earlier: np.ndarray
+
+
+class _Epoch:
+    """One pass of SGD over the rows, block after block.
+
+    The crew shares the work of scoring a block, after learning from the one before,
+    and of preparing the next. Then the rows of the block take their steps, in order
+    and in one thread. What is computed together does not depend on the crew.
+    """
+
+    def __init__(self, problem: LatentProblem, models: Models, crew: Crew):
+        self._problem = problem
+        self._models = models
+        self._crew = crew
+        per_group = max(1, _GROUP // problem.n_models)
+        self._groups = row_blocks(problem.n_classes, per_group)
+        shape, dtype = (_BLOCK, problem.width), problem.X.dtype
+        self._X = aligned(problem.X)
+        self._scratch = Scratch()
+        # One block teaches, one is scored, one is prepared.
+        self._rooms = cycle([self._new_room() for _ in range(3)])
+        self._values = np.empty(shape, dtype)
+        self._multiples = np.empty(shape, dtype)
+        self._touched = np.empty((_BLOCK, 3), np.intp)
+        self._earlier = np.empty(_BLOCK)
+        self.losses = np.empty(len(problem.visits))
+
+    def run(
+        self,
+        order,
+        offset: float,
+        *,
+        latent: LatentWeights | None = None,
+        frozen: Models | None = None,
+        fresh=(),
+        average: bool = False,
+    ) -> tuple[float, Models]:
+        """Visit the rows in order.
+
+        ``latent`` gives weights of all classes that stay fixed; without it those of
+        each row's own class are the ones at ``frozen``, or random where the class is
+        among the ``fresh``. Returns the mean of the losses met, and the mean of the
+        models where that is asked for.
+        """
+        problem, models, run = self._problem, self._models, self._crew.run
+        self._frozen, self._fresh = frozen, fresh
+        self._sums = problem.zeros() if average else None
+        numbers = np.array([0.0, 1.0, problem.square(models), 0.0, 0.0])
+        radius = np.sqrt(2.0 / problem.alpha)
+        pace = len(problem.visits) / len(order)
+        clock = Clock(
+            numbers, offset, problem.alpha, radius, problem.intercept_step, pace
+        )
+        block, update = self._prepare(order[:_BLOCK], next(self._rooms)), None
+        result = models
+        try:
+            for start in range(0, len(order), _BLOCK):
+                if latent is None and start % _STRETCH == 0:
+                    own = self._own_weights(order[start : start + _STRETCH])
+                tasks = [(self._score, block, update, group) for group in self._groups]
+                coming = order[start + _BLOCK :][:_BLOCK]
+                tasks.append((self._prepare, coming, next(self._rooms)))
+                if latent is not None:
+                    tasks.append((latent, block.rows, block.chosen))
+                done = run(lambda work, *given: work(*given), tasks)
+                if latent is None:
+                    weights = own[start % _STRETCH :][:_BLOCK], self._nothing
+                else:
+                    weights = problem.own(done[-1], block.chosen), done[-1]
+                losses = self.losses[start : start + len(block.chosen)]
+                update = self._take_steps(block, weights, clock, losses)
+                block = done[len(self._groups)]
+            for group in self._groups:
+                self._learn(update, group)
+            if average:
+                # A row's update counts from its own step on: what all updates would
+                # come to from the first step, less what came before each.
+                pairs = zip(models, self._sums, strict=True)
+                means = ((numbers[4] * v - sums) / len(order) for v, sums in pairs)
+                result = Models(*(mean.astype(problem.X.dtype) for mean in means))
+        finally:
+            for array in models:
+                array *= array.dtype.type(numbers[1])
+        return numbers[3] / len(problem.visits), result
+
+    @property
+    def _nothing(self) -> np.ndarray:
+        return np.empty((0, 0), self._values.dtype)
+
+    def _new_room(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Memory for the rows of a block and their inner products, where dense."""
+        if sparse.issparse(self._X):
+            return None
+        shapes = (_BLOCK, self._X.shape[1]), (_BLOCK, _BLOCK)
+        return tuple(np.empty(shape, self._X.dtype) for shape in shapes)
+
+    def _prepare(self, chosen, room) -> Block:
+        if room is None:
+            rows = self._X[chosen]
+            return Block(chosen, rows, (rows @ rows.T).toarray())
+        for_rows, for_gram = room
+        rows, n = copy_rows(self._X, chosen, for_rows), len(chosen)
+        return Block(chosen, rows, np.matmul(rows, rows.T, out=for_gram[:n, :n]))
+
+    def _own_weights(self, chosen) -> np.ndarray:
+        """Latent weights of each row's own class at the frozen models."""
+        problem = self._problem
+        labels = problem.labels[chosen]
+        out = np.empty((len(chosen), problem.n_models), self._values.dtype)
+
+        def of_class(c):
+            members = np.flatnonzero(labels == c)
+            rows = chosen[members]
+            if c in self._fresh:
+                out[members] = problem.own(problem.random_weights(None, rows), rows)
+            else:
+                frozen = self._frozen.part(problem.of_classes(c, c + 1))
+                room = self._scratch.room(
+                    "values", (len(rows), problem.n_models), out.dtype
+                )
+                values = frozen.values(_picked(self._X, rows, self._scratch), room)
+                latent_weights_of_rows(values, problem.q, values)
+                out[members] = values
+
+        self._crew.run(of_class, [(c,) for c in np.unique(labels)])
+        return out
+
+    def _score(self, block: Block, update: Update | None, group) -> None:
+        """Values of a block for a group of classes, after learning from another."""
+        if update is not None:
+            self._learn(update, group)
+        which = self._problem.of_classes(*group)
+        out = self._values[: len(block.chosen), which]
+        self._models.part(which).values(block.rows, out)
+
+    def _learn(self, update: Update, group) -> None:
+        first, last = group
+        classes = update.touched[:, 1:]
+        concerned = ((classes >= first) & (classes < last)).any(axis=1)
+        if not concerned.any():
+            return
+        which = self._problem.of_classes(*group)
+        fixed = self._problem.intercept_step, self._scratch
+        rows = update.touched[concerned, 0]
+        multiples = update.multiples[concerned, which]
+        self._models.part(which).add(update.rows, rows, multiples, *fixed)
+        if self._sums is not None:
+            multiples *= update.earlier[concerned, None]
+            self._sums.part(which).add(update.rows, rows, multiples, *fixed)
+
+    def _take_steps(self, block: Block, weights, clock: Clock, losses) -> Update:
+        problem, chosen = self._problem, block.chosen
+        buffers = self._multiples, self._touched, self._earlier
+        count = latent_steps(
+            self._values[: len(chosen)], block.gram, *weights,
+            problem.labels[chosen], problem.weights[chosen], problem.q, clock, *buffers,
+            losses,
+        )  # fmt: skip
+        return Update(block.rows, *(b[:count] for b in buffers))
+
+
+class Naps:
+    """Rows with room to spare are left out for some iterations.
+
+    A row whose loss is below -``_ROOM`` sits out one iteration; each time that it is
+    found so again, twice as many as before, up to ``_LONGEST_NAP``.
+    """
+
+    def __init__(self, problem: LatentProblem):
+        self._visits = problem.visits
+        self._length, self._left = np.zeros((2, problem.X.shape[0]), np.int8)
+
+    def awake(self) -> np.ndarray:
+        """Rows of the coming iteration: never none, and all of them in the first."""
+        left = self._left[self._visits]
+        self._left[self._visits] = np.maximum(left - 1, 0)
+        return self._visits[left == 0] if (left == 0).any() else self._visits
+
+    def note(self, rows, losses) -> None:
+        """Send rows to sleep by the losses they have met."""
+        longer = np.clip(2 * self._length[rows], 1, _LONGEST_NAP)
+        self._length[rows] = np.where(losses < -_ROOM, longer, 0)
+        self._left[rows] = self._length[rows]
+
+
+def solve_cccp(
+    problem: LatentProblem,
+    models: Models,
+    *,
+    latent: LatentWeights | None,
+    offset: float,
+    max_iter: int,
+    average_from: int,
+    shuffle: bool,
+    shrinking: bool,
+    rng: np.random.RandomState,
+    fresh=(),
+    monitor: Monitor = lambda *_: False,
+) -> LatentSolution:
+    """Minimise by the concave-convex procedure (Algorithms 1 and 2 of the paper).
+
+    ``models`` are updated in place. ``latent`` gives the latent weights of a first
+    epoch, in which they stay fixed; None starts from the models as they are. Steps
+    are 1 / (alpha (s + s0)) with s counted from the beginning of each iteration and
+    s0 growing by 2n from ``offset``; with ``shrinking`` fewer rows are visited, and
+    time goes on faster from one to the next. Iterations from ``average_from`` on have
+    the mean of their models as their result. Rows of the ``fresh`` classes have random
+    latent weights in the first iteration: models that no row of their own class has
+    raised may have no positive values at all.
+    """
+    n = len(problem.visits)
+    naps = Naps(problem)
+    shape = (problem.n_classes, problem.n_models)
+    solution = LatentSolution(models, models, shape)
+    work = _BLOCK * problem.width * problem.X.size / problem.X.shape[0]
+    n_jobs = problem.n_jobs if work > _WORTH_A_THREAD else 1
+    try:
+        with single_threaded_blas(), Crew(n_jobs, problem.width) as crew:
+            epoch = _Epoch(problem, models, crew)
+            if latent is not None:
+                order = rng.permutation(problem.visits) if shuffle else problem.visits
+                epoch.run(order, offset, latent=latent)
+            for iteration in range(1, max_iter + 1):
+                awake = naps.awake() if shrinking else problem.visits
+                order = rng.permutation(awake) if shuffle else awake
+                s0 = offset + 2.0 * n * (iteration - 1)
+                loss, solution.result = epoch.run(
+                    order,
+                    s0,
+                    frozen=models.copy(),
+                    fresh=fresh if iteration == 1 else (),
+                    average=iteration >= average_from,
+                )
+                naps.note(order, epoch.losses[: len(order)])
+                objective = loss + 0.5 * problem.alpha * problem.square(models)
+                solution.n_iter += 1
+                solution.objective_history.append(objective)
+                if monitor(iteration, objective, *solution.learned):
+                    break
+    except KeyboardInterrupt:
+        solution.result = models
+        solution.interrupted = True
+    return solution
+
+
+def clustered_weights(problem: LatentProblem, rng) -> LatentWeights:
+    """Latent weights that favour the nearest cluster of each class.
+
+    The p-th powers are half those of random weights, half a full weight on the
+    cluster: every model gets something, also where a class has fewer distinct rows
+    than models.
+    """
+    centres = problem.zeros()
+    centres.intercept[:] = -np.inf
+    for c in range(problem.n_classes):
+        rows = problem.visits[problem.labels[problem.visits] == c]
+        if len(rows) == 0:
+            continue
+        found = choose_anchors(
+            problem.X[rows],
+            problem.n_models,
+            sample_weight=problem.weights[rows].astype(problem.X.dtype),
+            random_state=rng,
+        )
+        start = c * problem.n_models
+        models = centres.part(slice(start, start + len(found)))
+        models.coef[:] = found
+        # The nearest centre has the largest x . v - |v|^2 / 2.
+        models.intercept[:] = -0.5 * np.einsum("jd,jd->j", found, found)
+
+    def latent(X, numbers):
+        shape = (-1, problem.n_classes, problem.n_models)
+        nearest = centres.values(X).reshape(shape).argmax(axis=2)
+        powers = 0.5 * problem.random_powers(numbers).reshape(shape)
+        at = np.arange(len(nearest))[:, None], np.arange(problem.n_classes), nearest
+        powers[at] += 0.5
+        return (powers ** (1.0 / problem.p)).reshape(len(nearest), -1)
+
+    return latent

@@ -1,0 +1,1 @@
+"""Learning from streams: runs over batches, the learning state, checkpoints."""
