@@ -84,6 +84,9 @@ CLASSIFIERS = {
     "atlas-quadratic": AtlasClassifier(kernel="quadratic", random_state=0),
     "atlas-cross": AtlasClassifier(kernel="quadratic-cross", random_state=0),
     "atlas-hard": AtlasClassifier(kernel="linear", assignment="hard", random_state=0),
+    "atlas-hard-raw": AtlasClassifier(
+        assignment="hard", normalize=False, random_state=0
+    ),
     "atlas-raw": AtlasClassifier(normalize=False, random_state=0),
     "atlas-ovo": AtlasClassifier(multi_class="ovo", random_state=0),
 }

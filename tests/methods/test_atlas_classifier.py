@@ -1,6 +1,7 @@
 """Machines on charts: kernels against their definition, solvers against others'."""
 
 import pickle
+from copy import copy
 from threading import Event
 
 import numpy as np
@@ -50,9 +51,10 @@ def local_kernel(clf):
 
 
 def definition(clf, X, Y):
-    """Eq. 5 in double precision, normalised where the classifier does so."""
+    """Eq. 5 or 6 in double precision, normalised where the classifier does so."""
     atlas, k = clf.atlas_, clf.n_nearest_
-    charts = atlas.means_, atlas.components_, clf.gamma_, k, local_kernel(clf)
+    gamma = np.inf if clf.assignment == "hard" else clf.gamma_  # eq. 6: weights of 1
+    charts = atlas.means_, atlas.components_, gamma, k, local_kernel(clf)
     found = reference.chart_kernel(X, Y, *charts)
     if clf.normalize:
         own = [
@@ -80,6 +82,26 @@ def test_rbf_kernel_is_that_of_the_definition(digits, frozen, assignment, normal
         assert ((whole > 0) == (nearest[:, None] == nearest)).all()
     if normalize:
         assert_allclose(np.diag(whole), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_hard_assignment_knows_no_unit(digits, frozen, kernel, normalize):
+    X, y, X_test, _ = digits
+    settings = {"kernel": kernel, "assignment": "hard", "normalize": normalize}
+    clf = AtlasClassifier(frozen, random_state=0, **settings).fit(X, y)
+    if not normalize:
+        assert (clf._encode(X_test)[0].values == 1).all()
+    unit = 2.0**17  # exact
+    large = copy(frozen.estimator)
+    large.center_, large.means_ = unit * large.center_, unit * large.means_
+    scaled = AtlasClassifier(FrozenEstimator(large), random_state=0, **settings)
+    scores = scaled.fit(unit * X, y).decision_function(unit * X_test)
+    assert_allclose(scores, clf.decision_function(X_test), rtol=1e-9)
+    if kernel != "rbf":
+        coef, intercept = clf.local_coef(X_test), clf.local_intercept(X_test)
+        explained = np.einsum("ncd,nd->nc", coef, X_test) + intercept
+        assert_allclose(explained, clf.decision_function(X_test), atol=1e-9)
 
 
 def features(clf, X):

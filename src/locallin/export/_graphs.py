@@ -9,6 +9,7 @@ from locallin.export._codings import kind_of
 from locallin.export._optional import need
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
+from locallin.methods.atlas import has_relative_weights
 
 
 class Inputs(NamedTuple):
@@ -273,7 +274,7 @@ def chart_scores(g: Graph, model, rows: Inputs) -> str:
     """Scores of an AtlasClassifier."""
     charted = _charted(
         g, model.atlas_, rows.x, model.n_nearest_, model.gamma_,
-        relative=model.normalize,
+        relative=has_relative_weights(model),
     )  # fmt: skip
     score = _rbf_scores if model.kernel == "rbf" else _linear_scores
     scores = score(g, model, charted)

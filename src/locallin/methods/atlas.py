@@ -35,6 +35,15 @@ from locallin.solvers.kernel_svm import ChartedRows, ChartKernel, solve_kernel_s
 _FEATURES = {"linear": None, "quadratic": SQUARES, "quadratic-cross": PRODUCTS}
 
 
+def has_relative_weights(classifier: "AtlasClassifier") -> bool:
+    """Whether weights on charts sum to one in each row before they are normalised.
+
+    It makes no difference to a kernel that is normalised, and turns the one weight of
+    hard assignment into the 1 of eq. 6.
+    """
+    return classifier.normalize or classifier.assignment == "hard"
+
+
 class AtlasClassifier(ScoringClassifier):
     """Support vector machine on the charts of an :class:`~locallin.Atlas`.
 
@@ -61,7 +70,8 @@ class AtlasClassifier(ScoringClassifier):
         The kernel within a chart. The last three are linear models per chart, trained
         by dual coordinate descent on features that are made when they are needed.
     assignment : {"soft", "hard"}, default="soft"
-        "hard" compares rows in their nearest chart only (eq. 6).
+        "hard" compares rows in their nearest chart only (eq. 6), with a weight of 1:
+        ``gamma`` plays no part.
     n_nearest : int or "auto", default="auto"
         Number of nearest charts of a row. "auto" is twice the root of the number of
         charts, at least 10 (the paper's number).
@@ -335,7 +345,9 @@ class AtlasClassifier(ScoringClassifier):
         """Weights of the rows on their charts, and scaled coordinates (n, k, d)."""
         atlas, k = self.atlas_, self.n_nearest_
         nearest, errors = atlas._nearest_charts(X, k, n_jobs)
-        codes = chart_codes(nearest, errors, self.gamma_, relative=self.normalize)
+        codes = chart_codes(
+            nearest, errors, self.gamma_, relative=has_relative_weights(self)
+        )
         charts = codes.indices.reshape(X.shape[0], k)
         points = atlas._coordinates(X, charts, n_jobs)
         points /= points.dtype.type(
