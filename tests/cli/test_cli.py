@@ -434,7 +434,7 @@ def test_convert(capsys, model):
 
 def test_convert_without_what_it_needs(capsys, monkeypatch, model):
     monkeypatch.setitem(sys.modules, "skl2onnx", None)
-    assert "locallin[onnx]" in fails(capsys, "convert", model, "iris.onnx")
+    assert "'.[onnx]'" in fails(capsys, "convert", model, "iris.onnx")
     assert not os.path.exists("iris.onnx")
     monkeypatch.setitem(sys.modules, "locallin.export.onnx", None)
     error = fails(capsys, "convert", model, "iris.onnx")

@@ -28,6 +28,7 @@ from locallin import (
     ML3Classifier,
     SAPLClassifier,
 )
+from locallin.engine.optional import install_hint
 from locallin.inspection import Region, counterfactual, explain, regions
 
 few = {"max_iter": 5, "random_state": 0}
@@ -505,5 +506,5 @@ for function in (
     )
     assert run.stdout.splitlines() == [
         "Explanation.to_frame needs pandas: pip install pandas.",
-        "HistoryDisplay needs matplotlib: pip install locallin[plot].",
+        f"HistoryDisplay needs matplotlib: {install_hint('plot')}.",
     ]

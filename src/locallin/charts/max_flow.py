@@ -9,6 +9,7 @@ try:
 except ImportError:
     SimpleMaxFlow = None
 
+from locallin.engine.optional import install_hint
 from locallin.kernels.charts import SINK, SOURCE
 
 # Both libraries count in integers. The total leaves room for sums of 64 bits, and of
@@ -23,7 +24,7 @@ def choose_backend(wanted: str) -> str:
         return "scipy" if SimpleMaxFlow is None else "ortools"
     if wanted == "ortools" and SimpleMaxFlow is None:
         raise ImportError(
-            "max_flow='ortools' needs OR-Tools: pip install locallin[atlas], or use "
+            f"max_flow='ortools' needs OR-Tools: {install_hint('atlas')}; or use "
             "max_flow='scipy'."
         )
     return wanted

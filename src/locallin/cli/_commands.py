@@ -28,9 +28,9 @@ from locallin.cli._training import (
     with_classes,
 )
 from locallin.data import DataError, write_predictions
-from locallin.data._writers import replacing
 from locallin.data.predictions import rows_of_a_block
 from locallin.data.reading import blocks
+from locallin.engine.files import replacing
 
 _LARGEST_BLOCK = 16384
 _PREDICTIONS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from locallin.cli._parser import UsageError
-from locallin.data._writers import replacing
+from locallin.engine.files import replacing
 from locallin.export.files import load, save
 
 
@@ -52,12 +52,12 @@ def check_output(path, force: bool) -> Path:
 def save_model(model: Model, path: Path) -> str:
     """Write a model; return the format, "skops" or "pickle"."""
     content = {"locallin_model": 1, "model": model.estimator, "about": model.about}
-    with replacing(path) as temporary:
-        if find_spec("skops") is None:
-            temporary.write_bytes(pickle.dumps(content))
-            return "pickle"
-        save(content, temporary)
+    if find_spec("skops") is not None:
+        save(content, path)
         return "skops"
+    with replacing(path) as temporary:
+        temporary.write_bytes(pickle.dumps(content))
+    return "pickle"
 
 
 def load_model(path, trust: bool) -> Model:

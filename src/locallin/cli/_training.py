@@ -22,6 +22,7 @@ from locallin.data import DataError
 from locallin.data.columns import Columns
 from locallin.data.reading import Data, load
 from locallin.data.source import Options
+from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
@@ -222,5 +223,5 @@ def store(model: Model, path: Path) -> None:
     if save_model(model, path) == "pickle":
         note(
             f"skops is not installed: {path} is a pickle, to be loaded with --trust. "
-            "pip install 'locallin[io]' makes safe files."
+            f"For safe files: {install_hint('io')}."
         )

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from locallin.cli._files import check_output, replacing
+from locallin.cli._files import check_output
 from locallin.cli._output import as_json, fitting, note, pairs, show
 from locallin.cli._parser import UsageError
 from locallin.cli._training import (
@@ -33,6 +33,7 @@ from locallin.cli._training import (
     with_classes,
 )
 from locallin.data.reading import Data
+from locallin.engine.files import replacing
 
 _TRIALS = 30
 _FOLDS = 5

@@ -31,12 +31,14 @@ References
 .. [3] Stich, Local SGD Converges Fast and Communicates Little, ICLR 2019.
 """
 
+from locallin.engine.optional import install_hint
+
 try:
     import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "locallin.dask needs dask and distributed: pip install 'locallin[dask]'."
+        f"locallin.dask needs dask and distributed: {install_hint('dask')}."
     ) from error
 
 from locallin.dask._blocks import BlockError

@@ -11,6 +11,7 @@ import numpy as np
 from locallin.data.blocks import check_finite, regrouped
 from locallin.data.columns import choose_columns
 from locallin.data.source import DataError, Options, Source
+from locallin.engine.optional import install_hint
 
 # Bytes of a column that are read ahead; pages stay packed until they are needed.
 _BUFFER = 1 << 16
@@ -26,7 +27,7 @@ class _ArrowColumns:
             import pyarrow
         except ImportError as error:
             raise ImportError(
-                f"{self.kind} files need pyarrow: pip install 'locallin[io]'."
+                f"{self.kind} files need pyarrow: {install_hint('io')}."
             ) from error
         self.name = source.name
         self._error = pyarrow.ArrowException
@@ -216,7 +217,7 @@ class Dataset(NamedTuple):
             from pyarrow import ArrowException, dataset
         except ImportError as error:
             raise ImportError(
-                f"{path} holds folders, which need pyarrow: pip install 'locallin[io]'."
+                f"{path} holds folders, which need pyarrow: {install_hint('io')}."
             ) from error
         kind = "ipc" if format == "arrow" else "parquet"
         try:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,24 +10,12 @@ from typing import Any
 import numpy as np
 
 from locallin.data.source import DataError
+from locallin.engine.files import replacing
+from locallin.engine.optional import install_hint
 
 WRITTEN = ("csv", "json", "npy", "parquet")
 _EXTENSIONS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
 _ROW_GROUP = 1 << 16
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A file to write; it takes the place of ``path`` when the block succeeds."""
-    if path.exists() and not path.is_file():
-        yield path
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -49,7 +36,7 @@ def table_writer(output, format: str | None) -> Iterator[Any]:
         raise ValueError(f"{format} needs a path to write to, not an open file.")
     with ExitStack() as stack:
         if not stream:
-            path = stack.enter_context(replacing(Path(output)))
+            path = stack.enter_context(replacing(output))
             if format == "parquet":
                 output = path
             else:
@@ -165,7 +152,7 @@ class _ParquetWriter:
             from pyarrow import parquet
         except ImportError as error:
             raise ImportError(
-                "Parquet files need pyarrow: pip install 'locallin[io]'."
+                f"Parquet files need pyarrow: {install_hint('io')}."
             ) from error
         self._make = parquet.ParquetWriter
         self._path, self._writer = path, None

@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,8 +64,7 @@ def write_predictions(
 
     Examples
     --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
+    >>>     >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
     >>> from locallin import LLSVMClassifier
     >>> from locallin.data import write_predictions
@@ -82,7 +80,6 @@ def write_predictions(
     blocks = _blocks(estimator, source, size, reading)
     compute = _computation(estimator, method, with_label)
     n_rows = 0
-    _check_folder(output)
     with table_writer(output, output_format) as write, _known_names(estimator, source):
         for X, *_ in blocks:
             write(*compute(X))
@@ -105,11 +102,6 @@ def _blocks(estimator, source, size: int | None, reading: dict[str, Any]) -> Bat
 def rows_of_a_block(n_features: int, largest: int = 16384) -> int:
     """As many rows as make 32 MB, and no more than the largest number."""
     return max(1, min(largest, _BLOCK_BYTES // (8 * n_features)))
-
-
-def _check_folder(output) -> None:
-    if not hasattr(output, "write") and not Path(output).parent.is_dir():
-        raise FileNotFoundError(f"the folder of {output} does not exist")
 
 
 @contextmanager

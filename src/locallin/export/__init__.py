@@ -1,8 +1,8 @@
 """Take fitted models elsewhere: C, ONNX, smaller copies and safe files.
 
 Nothing here is imported with the package. ``to_c`` and ``compress`` need no more than
-the library itself; ``to_onnx`` needs ``pip install 'locallin[onnx]'``, ``save`` and
-``load`` need ``pip install 'locallin[io]'``, both when they are called.
+the library itself; ``to_onnx`` needs the extra [onnx], ``save`` and ``load`` need [io]
+(``pip install '.[onnx,io]'`` in the clone), both when they are called.
 """
 
 from locallin.export.c import to_c

@@ -3,6 +3,8 @@
 from importlib import import_module
 from types import ModuleType
 
+from locallin.engine.optional import install_hint
+
 
 def need(module: str, extra: str) -> ModuleType:
     """Import a module of an optional package.
@@ -23,6 +25,4 @@ def need(module: str, extra: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(
-            f"{package} is missing: pip install 'locallin[{extra}]'."
-        ) from error
+        raise ImportError(f"{package} is missing: {install_hint(extra)}.") from error

@@ -13,6 +13,7 @@ from sklearn.model_selection import (
 )
 
 import locallin
+from locallin.engine.files import replacing
 from locallin.export._optional import need
 from locallin.export.size import CompressedClassifier
 
@@ -62,7 +63,8 @@ def save(
             f"The estimator holds {', '.join(foreign)}, which load would not trust: "
             "pass them as trusted=... to save and load."
         )
-    Path(path).write_bytes(content)
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):

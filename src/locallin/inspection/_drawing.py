@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from locallin.engine.optional import install_hint
+
 # Points and regions of classes: dark and light of the same hue.
 DARK = (
     "#2b6ca3", "#d0621b", "#2e8b57", "#a23b72", "#7a6a00",
@@ -16,7 +18,7 @@ def pyplot(caller: str):
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(
-            f"{caller} needs matplotlib: pip install locallin[plot]."
+            f"{caller} needs matplotlib: {install_hint('plot')}."
         ) from error
     return plt
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from locallin.engine.files import replacing
 from locallin.inspection.unwrap import check_count
 from locallin.report._data import Findings, find
 from locallin.report._page import page
@@ -112,12 +113,5 @@ def make_report(
 
 def write_page(path: Path, content: str) -> None:
     """Write beside the file, then put it in its place; to a device, write at once."""
-    if path.exists() and not path.is_file():
-        path.write_text(content, encoding="utf-8")
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(content, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -1,11 +1,11 @@
 """Where a stream stands, kept in a folder so that a killed run can go on."""
 
 import hashlib
-import os
 import pickle
 from pathlib import Path
 
 from locallin import __version__
+from locallin.engine.files import replacing
 
 _MAGIC = b"locallin checkpoint 1\n"
 _NAME = "stream.checkpoint"
@@ -69,9 +69,5 @@ class Checkpoints:
         saved = {"identity": self._identity, "content": content}
         payload = pickle.dumps(saved, protocol=pickle.HIGHEST_PROTOCOL)
         digest = hashlib.sha256(payload).hexdigest().encode()
-        unfinished = self._path.with_suffix(".unfinished")
-        with open(unfinished, "wb") as file:
-            file.write(_MAGIC + digest + b"\n" + payload)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, self._path)
+        with replacing(self._path) as unfinished:
+            unfinished.write_bytes(_MAGIC + digest + b"\n" + payload)
