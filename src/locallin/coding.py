@@ -19,8 +19,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin.anchors import choose_anchors
-from locallin.engine.matrix import BLOCK, as_rows, count_rows, products, slice_rows
-from locallin.engine.parallel import in_threads, row_blocks
+from locallin.engine.codes import CodingState, encode, find_nearest
+from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
@@ -32,13 +32,9 @@ from locallin.kernels.coding import (
     ADAPTIVE,
     INVERSE_DISTANCE,
     SOFT_ASSIGNMENT,
-    adaptive_codes,
     mean_perplexity,
-    nearest_anchors,
-    sort_by_anchor,
-    weigh,
 )
-from locallin.kernels.rows import Codes, Rows, squared_row_norms
+from locallin.kernels.rows import Codes, Rows
 
 __all__ = [
     "AdaptiveCoding",
@@ -47,14 +43,19 @@ __all__ = [
     "SoftAssignmentCoding",
 ]
 
-# Below this many rows a product with all anchors does not pay.
-_FEW_ROWS = 8
 # Rows from which a bandwidth is chosen: its error is far below its effect.
 _BANDWIDTH_ROWS = 10_000
 
 
 class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Anchors, and weights on a few near ones. The base of all codings."""
+    """Anchors, and weights on a few near ones. The base of all codings.
+
+    A subclass has a constructor and ``encode``; ``choose_neighbors`` and
+    ``choose_bandwidth`` where the defaults do not fit it. The codings of the library
+    name a ``kind`` that kernels know, and leave ``encode`` to the base.
+    """
+
+    kind: int | None = None
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
@@ -115,17 +116,34 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             sample_weight=sample_weight,
             random_state=rng,
         )
-        self._set_neighbors()
-        self.bandwidth_ = self._choose_bandwidth(X, sample_weight, rng)
+        self.choose_neighbors()
+        self.bandwidth_ = self.choose_bandwidth(X, sample_weight, rng)
         return self
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
 
-    def _set_neighbors(self) -> None:
+    def choose_neighbors(self) -> None:
+        """Set ``n_neighbors_``, the largest number of anchors of a row: all."""
         self.n_neighbors_ = len(self.anchors_)
 
-    def _choose_bandwidth(self, X, sample_weight, rng) -> float:
+    def choose_bandwidth(self, X, sample_weight, rng) -> float:
+        """Bandwidth for the rows, once ``anchors_`` and ``n_neighbors_`` are set.
+
+        Parameters
+        ----------
+        X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+            Training data.
+        sample_weight : ndarray of shape (n_samples,) or None
+            Weights of the rows.
+        rng : RandomState
+            Source of random numbers.
+
+        Returns
+        -------
+        float
+            The bandwidth; 0 where the coding has none.
+        """
         return 0.0
 
     def _bandwidth_from(self, perplexity, X, sample_weight, rng) -> float:
@@ -136,8 +154,8 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if len(seen) > _BANDWIDTH_ROWS:
             seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
         rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
-        distances = self._nearest(rows)[1]
-        return bandwidth_for_perplexity(distances, perplexity, self._kind)
+        distances = find_nearest(rows, self.anchors_, self.n_neighbors_)[1]
+        return bandwidth_for_perplexity(distances, perplexity, self.kind)
 
     def transform(self, X):
         """Local coordinates of the rows.
@@ -154,11 +172,67 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes = self._encode(as_rows(X), self.n_jobs)
+        codes = self.encode(as_rows(X), self.n_jobs)
         return sparse.csr_matrix(
             (codes.values, codes.indices, codes.indptr),
             shape=(X.shape[0], len(self.anchors_)),
         )
+
+    def encode(self, rows: Rows, n_jobs: int | None = None) -> Codes:
+        """Local coordinates of validated rows, in the form that kernels take.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows of a dense matrix, ``Rows(X, None, None)``, or of a CSR matrix,
+            ``Rows(data, indices, indptr)``.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        Codes
+            A CSR matrix as (indptr, indices, values). In each row the weights are not
+            negative and sum to one, and the anchors ascend.
+        """
+        return encode(rows, self.state(), n_jobs)
+
+    def nearest(
+        self, rows: Rows, n_jobs: int | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Nearest anchors of validated rows, exactly.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows, as ``encode`` takes them.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        nearest : ndarray of int32, shape (n_samples, n_neighbors_)
+            Numbers of the anchors, the nearest one first.
+        distances : ndarray of shape (n_samples, n_neighbors_)
+            Their Euclidean distances.
+        """
+        return find_nearest(rows, self.anchors_, self.n_neighbors_, n_jobs)
+
+    def state(self) -> CodingState:
+        """The fitted coding as arrays, for solvers and kernels.
+
+        Returns
+        -------
+        CodingState
+            Kind, number of neighbors, anchors and bandwidth.
+        """
+        if self.kind is None:
+            raise TypeError(
+                f"{type(self).__name__} is no coding that kernels know: it needs an "
+                "encode of its own."
+            )
+        bandwidth = np.atleast_1d(self.bandwidth_)
+        return CodingState(self.kind, self.n_neighbors_, self.anchors_, bandwidth)
 
     def _validate(self, X, reset):
         return validate_data(
@@ -169,41 +243,6 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             order="C",
         )
-
-    def _in_blocks(self, rows: Rows, n_jobs, size, function) -> list:
-        """Call ``function(start, stop, block, products, norms)`` for blocks of rows.
-
-        A few rows are compared with every anchor: a product with all of them, or
-        their norms, would not pay.
-        """
-        n = count_rows(rows)
-        few = n < _FEW_ROWS
-        if few and rows.indptr is None:
-            norms = np.zeros(len(self.anchors_))  # nobody looks at them
-        else:
-            norms = squared_row_norms(as_rows(self.anchors_))
-
-        def work(start, stop):
-            block = slice_rows(rows, start, stop)
-            inner = None if few else products(block, self.anchors_)
-            return function(start, stop, block, inner, norms)
-
-        return in_threads(work, row_blocks(n, size), n_jobs)
-
-    def _nearest(self, rows: Rows, n_jobs=None) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest anchors and their distances, both of shape (n, n_neighbors_)."""
-        shape = count_rows(rows), self.n_neighbors_
-        nearest = np.empty(shape, np.int32)
-        distances = np.empty(shape, np.result_type(rows.data, self.anchors_))
-
-        def fill(start, stop, block, inner, norms):
-            part = slice(start, stop)
-            nearest_anchors(
-                block, inner, self.anchors_, norms, nearest[part], distances[part]
-            )
-
-        self._in_blocks(rows, n_jobs, BLOCK, fill)
-        return nearest, distances
 
 
 class _NearestCoding(Coding):
@@ -221,38 +260,14 @@ class _NearestCoding(Coding):
                 f"{self.n_anchors}: lower n_neighbors or raise n_anchors."
             )
 
-    def _set_neighbors(self) -> None:
+    def choose_neighbors(self) -> None:
+        """Set ``n_neighbors_``, at most the number of anchors."""
         if not isinstance(self.anchors, str) and self.n_neighbors > len(self.anchors_):
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} is more than the "
                 f"{len(self.anchors_)} anchors given: lower n_neighbors."
             )
         self.n_neighbors_ = min(self.n_neighbors, len(self.anchors_))
-
-    def _encode_with_distances(self, rows: Rows, n_jobs=None):
-        """Codes, and the distance that belongs to each of their entries."""
-        nearest, distances = self._nearest(rows, n_jobs)
-        weights = distances.copy()
-        weigh(nearest, weights, self._kind, np.atleast_1d(self.bandwidth_))
-        indptr = _pointers(np.full(len(nearest), nearest.shape[1]))
-        codes = Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
-        return codes, distances.reshape(-1)
-
-    def _encode(self, rows: Rows, n_jobs=None) -> Codes:
-        nearest, weights = self._nearest(rows, n_jobs)
-        weigh(nearest, weights, self._kind, np.atleast_1d(self.bandwidth_))
-        sort_by_anchor(nearest, weights)
-        indptr = _pointers(np.full(len(nearest), nearest.shape[1]))
-        return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
-
-
-def _pointers(counts: np.ndarray) -> np.ndarray:
-    """Row pointers of a CSR matrix with the given numbers of entries."""
-    total = int(counts.sum())
-    width = np.int32 if total <= np.iinfo(np.int32).max else np.int64
-    indptr = np.zeros(len(counts) + 1, width)
-    np.cumsum(counts, out=indptr[1:])
-    return indptr
 
 
 class InverseDistanceCoding(_NearestCoding):
@@ -300,7 +315,7 @@ class InverseDistanceCoding(_NearestCoding):
            [0.  , 1.  , 0.  ]])
     """
 
-    _kind = INVERSE_DISTANCE
+    kind = INVERSE_DISTANCE
 
     def __init__(
         self,
@@ -374,7 +389,7 @@ class SoftAssignmentCoding(_NearestCoding):
            [0.119, 0.881, 0.   ]])
     """
 
-    _kind = SOFT_ASSIGNMENT
+    kind = SOFT_ASSIGNMENT
     _parameter_constraints: dict = {
         **_NearestCoding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
@@ -400,7 +415,8 @@ class SoftAssignmentCoding(_NearestCoding):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _choose_bandwidth(self, X, sample_weight, rng) -> float:
+    def choose_bandwidth(self, X, sample_weight, rng) -> float:
+        """Beta: given, or the one that gives ``perplexity``."""
         if self.beta is not None and self.perplexity is not None:
             raise ValueError(
                 f"beta={self.beta} and perplexity={self.perplexity} both set the "
@@ -474,7 +490,7 @@ class AdaptiveCoding(Coding):
            [0.734, 0.266, 0.   ]])
     """
 
-    _kind = ADAPTIVE
+    kind = ADAPTIVE
     _parameter_constraints: dict = {
         **Coding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
@@ -505,38 +521,13 @@ class AdaptiveCoding(Coding):
                 "of active anchors: give one of them."
             )
 
-    def _choose_bandwidth(self, X, sample_weight, rng) -> float:
+    def choose_bandwidth(self, X, sample_weight, rng) -> float:
+        """Mu: given, or the one that gives ``perplexity``."""
         if self.mu is not None:
             return float(self.mu)
         m = len(self.anchors_)
         wanted = min(8.0, m / 2) if self.perplexity is None else self.perplexity
         return self._bandwidth_from(np.clip(wanted, 1.0, m), X, sample_weight, rng)
-
-    def _encode(self, rows: Rows, n_jobs=None) -> Codes:
-        return self._encode_with_distances(rows, n_jobs)[0]
-
-    def _encode_with_distances(self, rows: Rows, n_jobs=None):
-        """Codes, and the distance that belongs to each of their entries."""
-        m = len(self.anchors_)
-        dtype = np.result_type(rows.data, self.anchors_)
-
-        def encode(start, stop, block, inner, norms):
-            size = stop - start
-            counts = np.empty(size, np.int64)
-            room = [np.empty(size * m, kind) for kind in (np.int32, dtype, dtype)]
-            adaptive_codes(
-                block, inner, self.anchors_, norms, np.atleast_1d(self.bandwidth_),
-                counts, *room,
-            )  # fmt: skip
-            filled = counts.sum()
-            return counts, *(part[:filled].copy() for part in room)
-
-        parts = self._in_blocks(rows, n_jobs, BLOCK, encode)
-        counts, nearest, weights, distances = (
-            part[0] if len(part) == 1 else np.concatenate(part)
-            for part in zip(*parts, strict=True)
-        )
-        return Codes(_pointers(counts), nearest, weights), distances
 
 
 def bandwidth_for_perplexity(

@@ -175,11 +175,11 @@ def test_what_cannot_be_written_is_refused(blobs):
 
 
 class OwnCoding(InverseDistanceCoding):
-    _kind = None
+    kind = None
 
-    def _encode(self, rows, n_jobs=None):
+    def encode(self, rows, n_jobs=None):
         usual = InverseDistanceCoding(20, anchors=self.anchors_)
-        return usual.fit(self.anchors_)._encode(rows, n_jobs)
+        return usual.fit(self.anchors_).encode(rows, n_jobs)
 
 
 def test_a_coding_of_ones_own_is_refused(moons):

@@ -16,7 +16,7 @@ from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
 from locallin.solvers.diversity import diversity, diversity_gradient
-from locallin.solvers.joint import JointProblem, Picker, differentiate
+from locallin.solvers.joint import BatchRows, JointProblem, differentiate
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
 
@@ -28,10 +28,10 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     positive = np.array([1]) if n_scores == 1 else np.arange(n_scores)
     target = Target(labels, positive, weights)
     visits = np.arange(len(labels))
-    problem = JointProblem(X, features, target, visits, coding, 0.1, 1.0, LOSSES[loss])
-    coding.anchors_ = parameters.anchors
-    rows = Picker(problem, len(visits)).pick(visits)
-    batch = differentiate(problem, parameters, visits, rows)
+    state = coding.state()
+    problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, LOSSES[loss])
+    rows = BatchRows(problem, len(visits)).pick(visits)
+    batch = differentiate(problem, parameters, state.bandwidth, visits, rows)
     out = Parameters(*map(np.zeros_like, parameters))
     for j in range(len(parameters.anchors)):
         anchor_gradient(

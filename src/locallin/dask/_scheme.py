@@ -15,6 +15,7 @@ from scipy import sparse
 from locallin.coding import Coding
 from locallin.dask._blocks import Block, BlockError
 from locallin.data.blocks import joined
+from locallin.engine.codes import find_nearest
 from locallin.engine.matrix import as_rows
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.rows import Codes, add_difference
@@ -153,7 +154,7 @@ def begun_again(learner, recipe: Recipe, n_rows, epochs, seed: int, *parts: Bloc
         X, _, weights = joined(parts)
         where, _ = learner._spaces(X)
         rng = np.random.RandomState(seed)
-        coding.bandwidth_ = coding._choose_bandwidth(where, weights, rng)
+        coding.bandwidth_ = coding.choose_bandwidth(where, weights, rng)
     return begun(learner, recipe, n_rows, epochs, seed, *parts)
 
 
@@ -171,11 +172,10 @@ def has_clusters(learner) -> bool:
 def gathered(learner, block: Block, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
     """Sum and weight of the rows that are nearest to each anchor."""
     block = counted(block, recipe)
-    coding = copy(learner.coding_)
-    coding.n_neighbors_ = 1
+    coding = learner.coding_
     with one_thread():
         where, _ = learner._spaces(block.X)
-        nearest = coding._nearest(as_rows(where))[0].ravel()
+        nearest = find_nearest(as_rows(where), coding.anchors_, 1)[0].ravel()
     shape = len(coding.anchors_), len(nearest)
     places = nearest, np.arange(len(nearest))
     members = sparse.csr_matrix((block.weights.astype(float), places), shape)
@@ -233,7 +233,7 @@ class _KnownCodes:
     def __init__(self, coding: Coding, codes: Codes):
         self.anchors_, self._codes = coding.anchors_, codes
 
-    def _encode(self, rows, n_jobs=None) -> Codes:
+    def encode(self, rows, n_jobs=None) -> Codes:
         return self._codes
 
 
@@ -243,7 +243,7 @@ def coded(learner, piece: Block) -> Codes | None:
         return None
     with one_thread():
         where, _ = learner._spaces(piece.X)
-        return learner.coding_._encode(as_rows(where), learner.n_jobs)
+        return learner.coding_.encode(as_rows(where), learner.n_jobs)
 
 
 def learned(turn: Turn, start: Common, pieces: list, codes: list, recipe) -> Common:

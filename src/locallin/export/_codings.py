@@ -3,7 +3,7 @@
 
 def kind_of(coding) -> int:
     """The code of a coding of this library; others are refused."""
-    kind = getattr(coding, "_kind", None)
+    kind = getattr(coding, "kind", None)
     if kind is None:
         raise TypeError(
             f"{type(coding).__name__} is a coding of your own, which only Python can "

@@ -305,7 +305,7 @@ def _drop_anchors(estimator, X) -> None:
     coding = estimator.coding_
     X = estimator._validate(X, reset=False)
     where, _ = estimator._spaces(X)
-    used = np.unique(coding._encode(as_rows(where), estimator.n_jobs).indices)
+    used = np.unique(coding.encode(as_rows(where), estimator.n_jobs).indices)
     estimator.coef_ = estimator.coef_[used]
     estimator.intercept_ = estimator.intercept_[used]
     _set(estimator, "coding_.anchors_", coding.anchors_[used])

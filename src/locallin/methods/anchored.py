@@ -221,7 +221,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
                     model.fit(X[seen], encoded[seen], weights[seen])
                 rows = held if cross_validated else slice(None)
                 wrong[rows] = model.predict(X[rows]) != encoded[rows]
-            codes = model.coding_._encode(as_rows(where), self.n_jobs)
+            codes = model.coding_.encode(as_rows(where), self.n_jobs)
             return Stage(anchors, model.anchors_, codes, wrong)
 
         held = np.flatnonzero(np.logical_or.reduce(folds))
@@ -230,7 +230,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
 
     def _held_out(self, X, labels, weights) -> HeldOut:
         where, what = map(as_rows, self._spaces(X))
-        codes = self.coding_._encode(where, self.n_jobs)
+        codes = self.coding_.encode(where, self.n_jobs)
         return HeldOut(CodedRows(where, what, codes), labels, weights)
 
     def _convex_problem(self, where, what, encoded, weights, *, stream=False):
@@ -240,7 +240,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
         crammer_singer = self.multi_class == "crammer_singer"
         return Problem(
             rows=as_rows(what),
-            codes=self.coding_._encode(as_rows(where), self.n_jobs),
+            codes=self.coding_.encode(as_rows(where), self.n_jobs),
             target=target,
             visits=visits,
             n_anchors=len(self.coding_.anchors_),
@@ -264,7 +264,7 @@ class AnchoredClassifier(LocallyLinearClassifier):
 
         def block(part):
             where, what = map(as_rows, self._spaces(part))
-            return function(self.coding_._encode(where), what)
+            return function(self.coding_.encode(where), what)
 
         return self._in_blocks(X, block)
 

@@ -109,7 +109,7 @@ class JointClassifier(AnchoredClassifier):
         if self.solver == "sgd":
             convex = self._convex_problem(*spaces, encoded, weights, stream=True)
             self.t_, self.t0_ = 0.0, self._first_clock(convex, start, rng)
-        bandwidth = problem.coding.bandwidth_
+        bandwidth = problem.coding.bandwidth
         vars(self).update(self._learned_attributes(*start, bandwidth))
 
     def _end_stream(self) -> None:
@@ -138,7 +138,6 @@ class JointClassifier(AnchoredClassifier):
             state = AdamState.fresh(problem, 0)
             self._passes = 1
             self._rows_of_batch = self._batch_size(len(problem.visits), self._passes)
-        problem.coding.anchors_ = start.anchors
         solution = solve_adam(
             problem, start, max_iter=1, batch_size=self._rows_of_batch,
             rates=self._rates(self._passes), shuffle=self.shuffle, rng=rng, state=state,
@@ -203,10 +202,10 @@ class JointClassifier(AnchoredClassifier):
 
     def _joint_problem(self, X, features, encoded, weights, *, stream=False):
         target, visits = self._target(encoded, weights, stream=stream)
-        coding = copy(self.coding_)
-        coding.anchors_ = coding.anchors_.copy()
-        if self._learns_each_bandwidth() and np.ndim(coding.bandwidth_) == 0:
-            coding.bandwidth_ = np.full(len(coding.anchors_), coding.bandwidth_)
+        coding = self.coding_.state()
+        if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
+            each = np.repeat(coding.bandwidth, len(coding.anchors))
+            coding = coding._replace(bandwidth=each)
         return JointProblem(
             X=X,
             features=features,
@@ -233,9 +232,7 @@ class JointClassifier(AnchoredClassifier):
     def _start(self, problem, spaces, encoded, weights, refit, rng):
         """Where learning begins, and t0 where SGD needs it."""
         if refit:
-            start = Parameters(
-                self.coef_.copy(), self.intercept_.copy(), problem.coding.anchors_
-            )
+            start = Parameters(*map(np.copy, self._parameters()))
         else:
             start = problem.zeros()
         if self.solver == "adam" and (refit or self.init == "zeros"):
@@ -243,7 +240,7 @@ class JointClassifier(AnchoredClassifier):
         convex = self._convex_problem(*spaces, encoded, weights)
         if not refit and self.init == "convex":
             solution = solve_dual(convex, max_iter=100, tol=0.05, rng=rng)
-            start = Parameters(*solution.learned, problem.coding.anchors_)
+            start = Parameters(*solution.learned, start.anchors)
         t0 = None
         if self.solver == "sgd":
             t0 = self._first_clock(convex, start, rng)
@@ -298,11 +295,12 @@ class JointClassifier(AnchoredClassifier):
 
     def _held_out_scores(self, rows: CodedRows, coef, intercept, anchors, bandwidth):
         coding = self._coding_at(anchors, bandwidth)
-        return score_rows(rows.what, coding._encode(rows.where), coef, intercept)
+        return score_rows(rows.what, coding.encode(rows.where), coef, intercept)
 
     def _coding_at(self, anchors, bandwidth):
         coding = copy(self.coding_)
-        coding.anchors_, coding.bandwidth_ = anchors, bandwidth
+        coding.anchors_ = anchors
+        coding.bandwidth_ = float(bandwidth[0]) if len(bandwidth) == 1 else bandwidth
         return coding
 
     def _learned_attributes(self, coef, intercept, anchors, bandwidth) -> dict:

@@ -5,12 +5,12 @@ The problem is stated in :mod:`locallin.kernels.joint`.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from locallin.coding import Coding
+from locallin.engine.codes import CodingState, encode, encode_with_distances
 from locallin.engine.matrix import aligned, as_rows, copy_rows
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.joint import (
@@ -25,7 +25,7 @@ from locallin.kernels.joint import (
 from locallin.kernels.joint_sgd import joint_sgd_steps, settle_all
 from locallin.kernels.linear import Schedule, Target
 from locallin.kernels.predict import entries_by_anchor
-from locallin.kernels.rows import Rows
+from locallin.kernels.rows import Codes, Rows
 from locallin.solvers.convex import Stall
 from locallin.solvers.diversity import diversity_gradient
 
@@ -48,17 +48,16 @@ _PIECES = 50
 class JointProblem:
     """Data, targets and the objective's parameters.
 
-    ``X`` is what anchors see and ``features`` what local models see. ``coding`` is a
-    fitted coding; its anchors and bandwidth are where learning starts, and they
-    move with the parameters. ``visits`` names the rows that count; their weights
-    have a mean of one.
+    ``X`` is what anchors see and ``features`` what local models see, dense or CSR.
+    ``coding`` is where anchors and bandwidth start. ``visits`` names the rows that
+    count; their weights have a mean of one.
     """
 
-    X: object
-    features: object
+    X: Any
+    features: Any
     target: Target
     visits: np.ndarray
-    coding: Coding
+    coding: CodingState
     alpha: float
     intercept_scaling: float
     loss: int
@@ -70,13 +69,13 @@ class JointProblem:
         return self.intercept_scaling**2
 
     def zeros(self) -> Parameters:
-        """Weights and intercepts of zero, on the coding's anchors."""
-        shape = (len(self.coding.anchors_), len(self.target.positive))
-        dtype = self.coding.anchors_.dtype
+        """Weights and intercepts of zero, on a copy of the first anchors."""
+        anchors = self.coding.anchors.copy()
+        shape = len(anchors), len(self.target.positive)
         return Parameters(
-            np.zeros((*shape, self.features.shape[1]), dtype),
-            np.zeros(shape, dtype),
-            self.coding.anchors_,
+            np.zeros((*shape, self.features.shape[1]), anchors.dtype),
+            np.zeros(shape, anchors.dtype),
+            anchors,
         )
 
     def penalty(self, parameters: Parameters) -> float:
@@ -91,7 +90,7 @@ class Batch:
     """Some rows with their codes, and the derivatives of their mean loss."""
 
     rows: tuple[Rows, Rows]
-    codes: object
+    codes: Codes
     entries: tuple
     slopes: np.ndarray
     pulls: np.ndarray
@@ -104,7 +103,7 @@ class JointSolution:
     """What a solver hands back, also when it was interrupted."""
 
     parameters: Parameters
-    bandwidth: float | np.ndarray
+    bandwidth: np.ndarray
     n_iter: int = 0
     active_history: list[float] = field(default_factory=list)
     perplexity_history: list[float] = field(default_factory=list)
@@ -129,7 +128,7 @@ class JointSolution:
         self.perplexity_history.append(perplexity)
 
 
-class Picker:
+class BatchRows:
     """Copies chosen rows of a problem, into the same memory each time."""
 
     def __init__(self, problem: JointProblem, most: int):
@@ -152,27 +151,31 @@ class Picker:
 
 
 def differentiate(
-    problem: JointProblem, parameters: Parameters, chosen, rows: tuple[Rows, Rows]
+    problem: JointProblem,
+    parameters: Parameters,
+    bandwidth: np.ndarray,
+    chosen: np.ndarray,
+    rows: tuple[Rows, Rows],
 ) -> Batch:
     """Codes and derivatives of the chosen rows at the current parameters."""
-    where, what = rows
-    codes, distances = problem.coding._encode_with_distances(where)
+    anchor_rows, model_rows = rows
+    coding = problem.coding._replace(anchors=parameters.anchors, bandwidth=bandwidth)
+    codes, distances = encode_with_distances(anchor_rows, coding)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
     entries = entries_by_anchor(codes, len(parameters.anchors))
     dtype = parameters.coef.dtype
     scores = np.empty((len(codes.indices), len(positive)), dtype)
     model = parameters.coef, parameters.intercept
-    if what.indptr is None:
-        dense_entry_scores(what.data, entries, *model, scores)
+    if model_rows.indptr is None:
+        dense_entry_scores(model_rows.data, entries, *model, scores)
     else:
-        csr_entry_scores(what, entries, *model, scores)
+        csr_entry_scores(model_rows, entries, *model, scores)
     slopes = np.empty((len(chosen), len(positive)), dtype)
     pulls = np.empty(len(codes.indices), dtype)
-    bandwidth = np.atleast_1d(problem.coding.bandwidth_)
     widths = np.empty(len(bandwidth))
     sums = slopes_and_pulls(
-        codes, distances, scores, target, problem.loss, problem.coding._kind,
+        codes, distances, scores, target, problem.loss, coding.kind,
         bandwidth, slopes, pulls, widths,
     )  # fmt: skip
     return Batch(rows, codes, entries, slopes, pulls, widths, sums)
@@ -192,10 +195,9 @@ class AdamState(NamedTuple):
     def fresh(cls, problem: JointProblem, n_steps: int) -> "AdamState":
         """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
         like = problem.zeros()
-        bandwidth = np.atleast_1d(np.asarray(problem.coding.bandwidth_, float))
         return cls(
             *(Parameters(*map(np.zeros_like, like)) for _ in range(2)),
-            *(np.zeros_like(bandwidth) for _ in range(2)),
+            *(np.zeros_like(problem.coding.bandwidth) for _ in range(2)),
             np.zeros(len(like.anchors)),
             np.array([0.0, n_steps]),
         )
@@ -238,16 +240,16 @@ def solve_adam(
 ) -> JointSolution:
     """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
 
-    ``parameters`` are updated in place, and so are the coding's anchors and
-    bandwidth. ``rates`` has the keys coef, intercept, anchors and bandwidth. ``state``
-    is that of an earlier call, whose plan goes on; without one the plan is
-    ``max_iter`` epochs.
+    ``parameters`` are updated in place. ``rates`` has the keys coef, intercept,
+    anchors and bandwidth. ``state`` is that of an earlier call, whose plan goes on;
+    without one the plan is ``max_iter`` epochs.
     """
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
     if state is None:
         state = AdamState.fresh(problem, max_iter * n_batches)
-    solution = JointSolution(parameters, problem.coding.bandwidth_, state=state)
+    bandwidth = problem.coding.bandwidth.copy()
+    solution = JointSolution(parameters, bandwidth, state=state)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
@@ -255,31 +257,31 @@ def solve_adam(
             batches = np.array_split(order, n_batches)
             # A batch is too small for threads of the BLAS: they wait for each other.
             with single_threaded_blas():
-                sums = _adam_epoch(problem, parameters, batches, rates, state)
+                sums = _adam_epoch(problem, solution, batches, rates)
             sums /= len(order)
             objective = sums[0] + problem.penalty(parameters)
             solution.note(objective, *sums[1:])
-            solution.bandwidth = problem.coding.bandwidth_
             if monitor(epoch, objective, *solution.learned):
                 break
     except KeyboardInterrupt:
         solution.interrupted = True
-        solution.bandwidth = problem.coding.bandwidth_  # of the step that was reached
     return solution
 
 
-def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.ndarray:
+def _adam_epoch(problem: JointProblem, solution, batches, rates) -> np.ndarray:
     """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
-    coding, importance = problem.coding, state.importance
+    parameters, bandwidth = solution.parameters, solution.bandwidth
+    state, importance = solution.state, solution.state.importance
     dtype = parameters.coef.dtype
-    logs = np.log(np.atleast_1d(np.asarray(coding.bandwidth_, float)))
+    logs = np.log(bandwidth)
     with_diversity = problem.diversity > 0.0
     extra = np.empty(parameters.coef.shape if with_diversity else (0, 0, 0), dtype)
     spacing = -(-len(batches) // max(1, round(len(batches) / _DIVERSITY_EVERY)))
     totals = np.zeros(3)
-    picker = Picker(problem, len(batches[0]))
+    batch_rows = BatchRows(problem, len(batches[0]))
     for number, chosen in enumerate(batches):
-        batch = differentiate(problem, parameters, chosen, picker.pick(chosen))
+        rows = batch_rows.pick(chosen)
+        batch = differentiate(problem, parameters, bandwidth, chosen, rows)
         totals += batch.sums
         if with_diversity:
             importance += np.bincount(
@@ -298,7 +300,7 @@ def _adam_epoch(problem, parameters, batches, rates, state: AdamState) -> np.nda
         if bandwidth_rate > 0.0:
             moments = state.log_first, state.log_second
             adam(logs, batch.widths, *moments, bandwidth_rate, now)
-            coding.bandwidth_ = _as_bandwidth(logs)
+            np.exp(logs, out=bandwidth)
     return totals
 
 
@@ -312,11 +314,6 @@ def _rate_shape(progress: float) -> float:
 def _endless_shape(step: float) -> float:
     rise = min(1.0, step / _STEPS_OF_WARM_UP)
     return rise / np.sqrt(1.0 + 3.0 * step / _STEPS_TO_HALF)
-
-
-def _as_bandwidth(logs: np.ndarray) -> float | np.ndarray:
-    values = np.exp(logs)
-    return float(values[0]) if len(values) == 1 else values
 
 
 def solve_joint_sgd(
@@ -346,14 +343,14 @@ def solve_joint_sgd(
     t, t0 = clock
     schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
     state = np.array([t, 1.0, 1.0, 0.0, 0.0])
-    where = as_rows(problem.X)
-    what = where if problem.features is problem.X else as_rows(problem.features)
-    bandwidth = np.atleast_1d(np.asarray(problem.coding.bandwidth_, float))
-    k = problem.coding.n_neighbors_
-    scalars = problem.loss, problem.coding._kind, k, bandwidth
+    anchor_rows = model_rows = as_rows(problem.X)
+    if problem.features is not problem.X:
+        model_rows = as_rows(problem.features)
+    kind, k, _, bandwidth = problem.coding
+    scalars = problem.loss, kind, k, bandwidth
     order = problem.visits.copy()
     importance = np.zeros(len(start.anchors))
-    solution = JointSolution(means, problem.coding.bandwidth_, converged=tol is None)
+    solution = JointSolution(means, bandwidth, converged=tol is None)
     stall = Stall(tol, n_iter_no_change)
     try:
         for epoch in range(1, max_iter + 1):
@@ -362,8 +359,8 @@ def solve_joint_sgd(
             totals = np.zeros(3)
             for piece in np.array_split(order, min(len(order), _PIECES)):
                 totals += joint_sgd_steps(
-                    where, what, problem.target, piece, start, means, state, schedule,
-                    *scalars, anchor_rate, anchor_reach,
+                    anchor_rows, model_rows, problem.target, piece, start, means,
+                    state, schedule, *scalars, anchor_rate, anchor_reach,
                 )  # fmt: skip
                 if problem.diversity > 0.0:
                     settle_all(start, means, state, average)
@@ -372,7 +369,6 @@ def solve_joint_sgd(
             n = len(order)
             objective = totals[0] / n + problem.penalty(start)
             solution.note(objective, totals[1] / n, totals[2] / n)
-            problem.coding.anchors_ = means.anchors
             if monitor(epoch, objective, *solution.learned):
                 solution.converged = True
                 break
@@ -382,7 +378,6 @@ def solve_joint_sgd(
     except KeyboardInterrupt:
         settle_all(start, means, state, average)
         solution.interrupted = True
-    problem.coding.anchors_ = means.anchors
     solution.clock = (float(state[0]), schedule.t0)
     solution.iterate = start
     return solution
@@ -390,8 +385,8 @@ def solve_joint_sgd(
 
 def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
     """Eq. 16 of the DU-LLSVM paper, its second term, for the steps of one piece."""
-    problem.coding.anchors_ = parameters.anchors
-    codes = problem.coding._encode(as_rows(problem.X[piece]))
+    coding = problem.coding._replace(anchors=parameters.anchors)
+    codes = encode(as_rows(problem.X[piece]), coding)
     importance += np.bincount(codes.indices, codes.values, len(importance))
     gradient = diversity_gradient(parameters.coef, importance / importance.sum())
     # A step as long as the weights themselves would be no step any more.
