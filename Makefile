@@ -4,7 +4,7 @@ BIN := .venv/bin
 DATA ?= data
 RESULTS ?= .cache/results
 
-.PHONY: demo test lint docs bench test-lowest clean
+.PHONY: demo test lint docs walk bench test-lowest clean
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
@@ -23,6 +23,10 @@ docs: .venv/ready
 	$(BIN)/python -m sphinx -q -W --keep-going -d docs/_build/doctrees \
 	    -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
+
+# Files of the package that a call goes through, and how often it changes file.
+walk: .venv/ready
+	$(BIN)/python tools/walk.py
 
 # A folder of .npz files: make bench DATA=folder. What is in RESULTS already is not
 # measured again; RESULTS=benchmarks/results goes on from the committed figures.
