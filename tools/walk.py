@@ -12,6 +12,7 @@ the pair before it.
 import argparse
 import sys
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from unittest.mock import patch
 
@@ -21,7 +22,6 @@ from sklearn.datasets import load_digits
 import locallin
 
 ROOT = f"{Path(locallin.__file__).parent}/"
-CALLS = ("fit", "predict", "fit_stream")
 OUTSIDE = ("", "")
 
 
@@ -45,13 +45,14 @@ def pairs_of(call):
     pairs = {}
 
     def note(frame, event, _):
-        if event == "call" and (callee := function_of(frame.f_code)):
+        # Some versions of Numba make up a frame for compiled code, without a caller.
+        callee = function_of(frame.f_code) if sys._getframe(1) is frame else None
+        if event == "call" and callee:
             pairs.setdefault((caller_above(frame.f_back), callee))
 
     run = Dispatcher.__call__
 
     def run_kernel(self, *args, **kwargs):
-        # Compiled code has no frame that a profiler could see.
         callee = function_of(self.py_func.__code__)
         pairs.setdefault((caller_above(sys._getframe(1)), callee))
         return run(self, *args, **kwargs)
@@ -68,7 +69,7 @@ def pairs_of(call):
 def summary(pairs):
     """Number of files, of pairs inside the package, and of changes of file."""
     places = [callee[0] for _, callee in pairs]
-    changes = sum(a != b for a, b in zip(places, places[1:], strict=False))
+    changes = sum(a != b for a, b in pairwise(places))
     return len(set(places)), sum(a != OUTSIDE for a, _ in pairs), changes
 
 
@@ -76,14 +77,14 @@ def calls():
     """Name and call of everything to be counted, on models that are compiled."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:300] / 16, y[:300]
+    arguments = {"fit": (X, y), "predict": (X,), "fit_stream": ((X, y),)}
     for name in locallin.__all__:
         if not name.endswith(("Classifier", "ClassifierCV")):
             continue
         model = getattr(locallin, name)()
         if "random_state" in model.get_params():
             model.set_params(random_state=0)
-        arguments = {"fit": (X, y), "predict": (X,), "fit_stream": ((X, y),)}
-        for method in CALLS:
+        for method in arguments:
             if not hasattr(model, method) and name == "LLSVMClassifier":
                 model.set_params(solver="sgd")  # the dual is no stream method
             if hasattr(model, method):
