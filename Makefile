@@ -4,13 +4,44 @@ BIN := .venv/bin
 DATA ?= data
 RESULTS ?= .cache/results
 
-.PHONY: demo test lint docs walk bench test-lowest clean
+.PHONY: help demo test test-slow test-all test-lowest lint docs walk bench check-dist \
+    clean clean-all
+
+help:
+	@echo "make demo         train beside LinearSVC and SVC, print a table, draw pictures"
+	@echo "make test         the tests to run while working"
+	@echo "make test-all     all tests: also the slow ones"
+	@echo "make lint         style and types"
+	@echo "make docs         the documentation as a site, in docs/_build/html"
+	@echo "make walk         files of the package that a call goes through"
+	@echo "make bench        measure: make bench DATA=folder"
+	@echo "make test-lowest  make test on the oldest versions that are allowed"
+	@echo "make check-dist   build what would be released, and try it"
+	@echo "make clean        remove what was built; make clean-all: also .venv"
 
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
+# Every estimator, kernel and command, in about four minutes on two cores. The first
+# time it compiles all kernels, which doubles that.
 test: .venv/ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
+
+# Every setting under scikit-learn's checks, clusters, browser, site, benchmarks.
+test-slow: .venv/ready
+	$(BIN)/python -m pytest -m slow
+
+test-all: test test-slow
+
+# The tests again, with the oldest versions that pyproject.toml allows.
+test-lowest: .venv/ready
+	$(PYTHON) -m venv .venv-lowest
+	$(BIN)/python -c "import tomllib; print('\n'.join(r.replace('>=', '==') for r \
+	    in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" \
+	    > .venv-lowest/pins.txt
+	.venv-lowest/bin/python -m pip install --quiet \
+	    -r .venv-lowest/pins.txt -e ".[plot,test]"
+	.venv-lowest/bin/python -m pytest -n 2
 
 lint: .venv/ready
 	$(BIN)/ruff check .
@@ -24,7 +55,6 @@ docs: .venv/ready
 	    -b html docs docs/_build/html
 	@echo "The site: docs/_build/html/index.html"
 
-# Files of the package that a call goes through, and how often it changes file.
 walk: .venv/ready
 	$(BIN)/python tools/walk.py
 
@@ -38,19 +68,16 @@ bench: .venv/ready
 	        || exit 1; \
 	done
 
-# The tests again, with the oldest versions that pyproject.toml allows.
-test-lowest: .venv/ready
-	$(PYTHON) -m venv .venv-lowest
-	$(BIN)/python -c "import tomllib; print('\n'.join(r.replace('>=', '==') for r \
-	    in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" \
-	    > .venv-lowest/pins.txt
-	.venv-lowest/bin/python -m pip install --quiet \
-	    -r .venv-lowest/pins.txt -e ".[plot,test]"
-	.venv-lowest/bin/python -m pytest
+check-dist: .venv/ready
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python tools/check_dist.py
 
 clean:
-	rm -rf .venv .venv-lowest demo docs/_build docs/generated docs/gallery
-	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf build dist demo .cache docs/_build docs/generated docs/gallery
+	find . -name '.venv*' -prune -o -name __pycache__ -prune -exec rm -rf {} +
+
+clean-all: clean
+	rm -rf .venv .venv-lowest
 
 .venv/ready: pyproject.toml
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \

@@ -1,0 +1,76 @@
+"""Build what would be released, and try it where nothing of the clone is in reach.
+
+The source distribution must hold every file of the clone, and a part of the tests must
+pass in it. The wheel must work in an empty environment: fit, report, the command.
+"""
+
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+from pathlib import Path
+
+CLONE = Path(__file__).resolve().parent.parent
+NOT_RELEASED = {".gitignore"}
+TESTS = ("tests/test_package.py", "tests/test_anchors.py", "tests/data")
+TRY = """
+import pathlib, sys
+from sklearn.datasets import load_digits
+import locallin
+from locallin.report import report
+
+home = pathlib.Path(locallin.__file__).parent
+assert pathlib.Path(sys.prefix) in home.parents, home
+assert (home / "py.typed").exists()
+X, y = load_digits(return_X_y=True)
+model = locallin.DULLSVMClassifier(20, random_state=0).fit(X[:500] / 16, y[:500])
+assert model.score(X[500:] / 16, y[500:]) > 0.9
+assert "</html>" in report(model, X[:100] / 16, y[:100])
+"""
+
+
+def run(*command, cwd):
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    subprocess.run(command, cwd=cwd, env=environment, check=True)
+
+
+def check_source(archive, folder):
+    with tarfile.open(archive) as source:
+        source.extractall(folder, filter="data")
+    (root,) = folder.iterdir()
+    listed = subprocess.check_output(["git", "ls-files"], cwd=CLONE, text=True)
+    missing = [
+        name
+        for name in set(listed.split()) - NOT_RELEASED
+        if not (root / name).exists()
+    ]
+    assert not missing, f"MANIFEST.in leaves out {sorted(missing)}"
+    # The tests take the package from the folder's own src.
+    run(sys.executable, "-m", "pytest", *TESTS, cwd=root)
+
+
+def check_wheel(wheel, folder):
+    venv.create(folder / "venv", with_pip=True)
+    commands = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    python = commands / "python"
+    run(python, "-m", "pip", "install", "--quiet", wheel, cwd=folder)
+    run(python, "-c", TRY, cwd=folder)
+    run(commands / "locallin", "--version", cwd=folder)
+    run(commands / "locallin", "train", "--help", cwd=folder)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        built, unpacked, tried = (Path(name, n) for n in ("built", "source", "wheel"))
+        unpacked.mkdir()
+        tried.mkdir()
+        run(sys.executable, "-m", "build", "--outdir", built, CLONE, cwd=name)
+        check_source(next(built.glob("*.tar.gz")), unpacked)
+        check_wheel(next(built.glob("*.whl")), tried)
+    print("Source distribution and wheel work.")
+
+
+if __name__ == "__main__":
+    main()
