@@ -40,16 +40,13 @@ FOREIGN = {
 PUBLIC = {"_parameter_constraints", "_replace", "_asdict"}
 # Still to be done, by file: this list only becomes shorter.
 KNOWN = {
-    "cli/_commands.py": "replacing",
     "cli/_completion.py": "_SubParsersAction _actions _choices_actions",
-    "cli/_files.py": "replacing",
     "cli/_report.py": "make_report write_page",
     "cli/_training.py": "_check_choices",
     "dask/_fit.py": "_stream_classes",
-    "dask/_scheme.py": "_adam _begin_stream _choose_bandwidth _detach _moving _nearest "
-    "_partial_fit _rows_of_batch _spaces _take_block",
-    "export/_codings.py": "_kind",
-    "export/size.py": "_encode _spaces _validate",
+    "dask/_scheme.py": "_adam _begin_stream _detach _moving _partial_fit "
+    "_rows_of_batch _spaces _take_block",
+    "export/size.py": "_spaces _validate",
     "inspection/_charts.py": "_nearest_charts _validate",
     "inspection/_counterfactual.py": "_winners",
     "inspection/_explain.py": "_winners",
@@ -60,7 +57,6 @@ KNOWN = {
     "report/_data.py": "Regions _winners regions",
     "report/_rows.py": "Counterfactuals Explanation _NAMELESS counterfactual explain",
     "solvers/alpha_path.py": "HeldOut",
-    "solvers/joint.py": "_encode _encode_with_distances _kind",
     "streams/run.py": "_begin_stream _detach _end_stream _partial_fit _take_block",
 }
 
