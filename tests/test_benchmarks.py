@@ -36,7 +36,10 @@ from benchmarks._methods import ours
 from benchmarks.papers import atlas, figures, joint, llsvm, ml3
 from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 RESULTS = {
     *(name for name in BENCHMARKS if name != "papers"),
     *(f"papers-{part}" for part in ("llsvm", "joint", "ml3", "atlas", "figures")),

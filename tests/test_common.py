@@ -21,33 +21,35 @@ from locallin.feature_maps import IntersectionSampler
 
 ESTIMATORS = [
     LLSVMClassifier(),
+    LLSVMClassifierCV(3, cv=2),
+    SAPLClassifier(),
+    DULLSVMClassifier(),
+    ML3Classifier(),
+    AtlasClassifier(),
+    Atlas(),
+    InverseDistanceCoding(n_anchors=8),
+    SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
+    AdaptiveCoding(n_anchors=8),
+    IntersectionSampler(),
+]
+OTHER_SETTINGS = [
     LLSVMClassifier(solver="sgd", max_iter=30, tol=None),
     LLSVMClassifier(coding="inverse-distance", loss="hinge", max_iter=1000),
     LLSVMClassifier(loss="logistic"),
     LLSVMClassifier(multi_class="crammer_singer", loss="hinge", max_iter=1000),
     LLSVMClassifier(local_model="constant"),
     LLSVMClassifier(coding="adaptive"),
-    LLSVMClassifierCV(3, cv=2),
     LLSVMClassifierCV(3, cv=2, loss="logistic", scoring="neg_log_loss"),
-    SAPLClassifier(),
     SAPLClassifier(solver="sgd", init="convex", loss="hinge"),
     SAPLClassifier(local_model="constant"),
     SAPLClassifier(bandwidth="per-anchor"),
-    DULLSVMClassifier(),
     DULLSVMClassifier(solver="sgd"),
-    ML3Classifier(),
     ML3Classifier(p=1, init="random", shrinking=False),
-    AtlasClassifier(),
     AtlasClassifier(kernel="linear"),
     AtlasClassifier(kernel="quadratic-cross", loss="hinge"),
     AtlasClassifier(multi_class="ovo", loss="hinge", normalize=False),
     AtlasClassifier(kernel="quadratic", multi_class="ovo"),
-    Atlas(),
     Atlas(init="kmeans", output="coordinates"),
-    InverseDistanceCoding(n_anchors=8),
-    SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
-    AdaptiveCoding(n_anchors=8),
-    IntersectionSampler(),
 ]
 
 
@@ -70,4 +72,11 @@ def expected_failures(estimator):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(OTHER_SETTINGS, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks_of_other_settings(estimator, check):
     check(estimator)

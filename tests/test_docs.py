@@ -66,6 +66,7 @@ def test_every_example_begins_with_a_title():
         assert found is None or len(found[1]) == len(found[2]), script.name
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not all(map(find_spec, SITE)), reason="the site needs pip install '.[docs]'"
 )

@@ -119,6 +119,7 @@ def test_shards_are_averaged(threads, rows, name):
     assert_same(model, in_one_process(name, *rows, n_shards=4))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_large_blocks_are_cut_for_averages(threads, rows, name, monkeypatch):
     monkeypatch.setattr(_fit, "LEAST_ROWS", 40)
@@ -128,6 +129,7 @@ def test_large_blocks_are_cut_for_averages(threads, rows, name, monkeypatch):
     assert_same(model, in_one_process(name, X, y, n_shards=4, pieces=2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_blocks_are_not_cut_for_a_model_as_large(threads, rows, name, monkeypatch):
     monkeypatch.setattr(_fit, "LEAST_ROWS", 1)
@@ -154,6 +156,7 @@ def test_one_shard_needs_few_tasks_and_has_the_same_bits(threads, rows, monkeypa
     assert_same(learned[0], learned[2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_bits_do_not_depend_on_workers_or_threads(client, rows, name, monkeypatch):
     monkeypatch.setattr(_fit, "SAMPLE_ROWS", 200)  # so that anchors are refined, too
@@ -194,6 +197,7 @@ def test_anchors_that_are_given_stay(threads, rows, monkeypatch):
     assert np.array_equal(model.anchors_, X[:9])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more"),
     [
@@ -212,6 +216,7 @@ def test_as_good_as_the_local_fit(threads, digits, name, more):
     assert model.score(X_test, y_test) > local.score(X_test, y_test) - 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_kinds_of_collections(threads, rows, name):
     X, y = rows
@@ -245,6 +250,7 @@ def test_kinds_of_collections(threads, rows, name):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETTINGS)
 def test_float32(threads, rows, name):
     X, y = rows

@@ -18,7 +18,10 @@ from distributed import Client
 
 from locallin.dask import BlockError, _fit
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
 
 
 class Leaving(TransformerMixin, BaseEstimator):

@@ -17,6 +17,7 @@ print(hashlib.sha256(model.decision_function(X).tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ML3Classifier", "DULLSVMClassifier"])
 def test_a_cold_start_and_a_warm_one_give_the_same_bits(name, tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

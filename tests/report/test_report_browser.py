@@ -16,9 +16,12 @@ from locallin.report import report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
-pytestmark = pytest.mark.skipif(
-    BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        BROWSER is None, reason=f"none of {', '.join(NAMES)} is installed"
+    ),
+]
 
 
 def opened(path, fragment, folder, *options):
