@@ -36,9 +36,7 @@ test-all: test test-slow
 # The tests again, with the oldest versions that pyproject.toml allows.
 test-lowest: .venv/ready
 	$(PYTHON) -m venv .venv-lowest
-	$(BIN)/python -c "import tomllib; print('\n'.join(r.replace('>=', '==') for r \
-	    in tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" \
-	    > .venv-lowest/pins.txt
+	$(PYTHON) tools/oldest.py > .venv-lowest/pins.txt
 	.venv-lowest/bin/python -m pip install --quiet \
 	    -r .venv-lowest/pins.txt -e ".[plot,test]"
 	.venv-lowest/bin/python -m pytest -n 2
