@@ -123,6 +123,11 @@ def choose_anchors(
     ndarray of shape (at most n_anchors, n_features)
         The anchors, in the dtype of X.
 
+    See Also
+    --------
+    locallin.coding.Coding : Finds the nearest anchors of a row, and weighs them.
+    sklearn.cluster.KMeans : What chooses them by default.
+
     Examples
     --------
     >>> import numpy as np

@@ -138,6 +138,12 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    AtlasClassifier : Machines on the charts.
+    locallin.inspection.ChartDisplay : A picture of the charts.
+    sklearn.decomposition.PCA : One chart for all rows.
+
     Notes
     -----
     A chart of fewer than d + 2 members is not fitted again: it would pass through

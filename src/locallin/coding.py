@@ -53,6 +53,12 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     A subclass has a constructor and ``encode``; ``choose_neighbors`` and
     ``choose_bandwidth`` where the defaults do not fit it. The codings of the library
     name a ``kind`` that kernels know, and leave ``encode`` to the base.
+
+    See Also
+    --------
+    InverseDistanceCoding : Weights by the inverse of the distance.
+    SoftAssignmentCoding : Weights by a Gaussian of the distance.
+    AdaptiveCoding : As many anchors per row as it needs.
     """
 
     kind: int | None = None
@@ -302,6 +308,12 @@ class InverseDistanceCoding(_NearestCoding):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    SoftAssignmentCoding : Weights by a Gaussian of the distance.
+    AdaptiveCoding : As many anchors per row as it needs.
+    LLSVMClassifier : A classifier that takes a coding.
+
     References
     ----------
     .. [1] Ladicky and Torr, Locally Linear Support Vector Machines, ICML 2011.
@@ -372,6 +384,12 @@ class SoftAssignmentCoding(_NearestCoding):
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    InverseDistanceCoding : Weights by the inverse of the distance.
+    AdaptiveCoding : As many anchors per row as it needs.
+    SAPLClassifier : Learns the anchors of this coding, and its bandwidth.
 
     References
     ----------
@@ -475,6 +493,12 @@ class AdaptiveCoding(Coding):
         Number of features seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    SoftAssignmentCoding : The same number of anchors for every row.
+    InverseDistanceCoding : Weights by the inverse of the distance.
+    DULLSVMClassifier : Learns the anchors of this coding, and its bandwidth.
 
     References
     ----------

@@ -54,6 +54,11 @@ class IntersectionSampler(TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    LLSVMClassifier : Takes a feature map for its local models.
+    sklearn.kernel_approximation.AdditiveChi2Sampler : A map of another kernel.
+
     References
     ----------
     .. [1] Vedaldi and Zisserman, Efficient Additive Kernels via Explicit Feature

@@ -33,6 +33,11 @@ class Batches:
         Rows of a block; None are blocks as they come.
     once : bool
         Whether there is one pass only.
+
+    See Also
+    --------
+    batches : Makes them from files.
+    as_batches : Makes them from arrays, iterators and datasets.
     """
 
     def __init__(self, origin, size: int | None = BLOCK, classes=None):
@@ -203,6 +208,12 @@ def batches(
         Here or while iterating, where the source cannot be read as rows of numbers
         with labels.
 
+    See Also
+    --------
+    read : A file as a whole.
+    as_batches : Arrays, iterators and datasets as blocks.
+    write_predictions : Predictions for a file, in blocks.
+
     Examples
     --------
     >>> import numpy as np
@@ -249,6 +260,12 @@ def as_batches(source, size: int | None = None, **options: Any) -> Batches:
     -------
     Batches
         See :func:`batches`.
+
+    See Also
+    --------
+    batches : Files as blocks.
+    Batches : What it returns.
+    locallin.DULLSVMClassifier.fit_stream : Learns from them.
 
     Examples
     --------

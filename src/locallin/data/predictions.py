@@ -62,9 +62,15 @@ def write_predictions(
     int
         The number of rows.
 
+    See Also
+    --------
+    batches : Reads files in blocks.
+    read : Reads a file as a whole.
+
     Examples
     --------
-    >>>     >>> from tempfile import TemporaryDirectory
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
     >>> import numpy as np
     >>> from locallin import LLSVMClassifier
     >>> from locallin.data import write_predictions

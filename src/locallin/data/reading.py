@@ -15,7 +15,13 @@ _BLOCK = 4096
 
 
 class Data(NamedTuple):
-    """Rows, their labels or None, and the names of the features or None."""
+    """Rows, their labels or None, and the names of the features or None.
+
+    See Also
+    --------
+    read : Makes it from a file.
+    Batches : The same in blocks.
+    """
 
     X: Any
     y: np.ndarray | None
@@ -69,6 +75,12 @@ def read(
     ------
     DataError
         Where the file cannot be read as rows of numbers with labels.
+
+    See Also
+    --------
+    batches : The same files in blocks, larger than memory.
+    Data : What it returns.
+    sklearn.datasets.load_svmlight_file : One of the formats, by scikit-learn.
 
     Examples
     --------

@@ -40,7 +40,13 @@ HEAD = 1 << 16
 
 
 class DataError(ValueError):
-    """A file that cannot be read as rows; the message says where and what to do."""
+    """A file that cannot be read as rows; the message says where and what to do.
+
+    See Also
+    --------
+    read : Raises it where a file is wrong.
+    batches : Raises it when the block is read.
+    """
 
 
 @dataclass(frozen=True)

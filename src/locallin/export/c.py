@@ -43,6 +43,12 @@ def to_c(estimator, name: str = "model") -> str:
     str
         The header.
 
+    See Also
+    --------
+    to_onnx : A graph for other runtimes, also of pipelines.
+    compress : A smaller copy, for Python.
+    save : A file that is safe to load.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons

@@ -42,6 +42,12 @@ def save(
         Further types that the estimator holds, such as a feature map of your own.
         ``load`` needs them too.
 
+    See Also
+    --------
+    load : Reads the file.
+    to_onnx : A graph for other runtimes.
+    compress : A smaller copy.
+
     Examples
     --------
     >>> import os, tempfile
@@ -84,6 +90,11 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
     -------
     object
         The estimator or pipeline.
+
+    See Also
+    --------
+    save : Writes the file.
+    to_onnx : A graph for other runtimes.
     """
     io = need("skops.io", "io")
     content = Path(path).read_bytes()

@@ -70,6 +70,11 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
     onnx.ModelProto
         The model: ``model.SerializeToString()`` are the bytes of its file.
 
+    See Also
+    --------
+    to_c : A header without dependencies.
+    save : A file that is safe to load.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons

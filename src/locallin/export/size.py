@@ -60,6 +60,12 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     classifier
         The smaller copy.
 
+    See Also
+    --------
+    CompressedClassifier : What it returns for half precision.
+    to_c : A header without dependencies.
+    save : A file that is safe to load.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons
@@ -117,6 +123,11 @@ class CompressedClassifier(ClassifierMixin):
         Number of features.
     nbytes : int
         Size of the packed weights.
+
+    See Also
+    --------
+    compress : Makes it.
+    save : A file that is safe to load.
     """
 
     def __init__(self, stripped, packed: dict, units: dict):

@@ -62,6 +62,11 @@ class BoundaryDisplay:
     surface_ : matplotlib AxesImage
         The decisions.
 
+    See Also
+    --------
+    ChartDisplay : Charts of an atlas, in the same manner.
+    sklearn.inspection.DecisionBoundaryDisplay : For any classifier.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons

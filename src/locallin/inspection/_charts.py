@@ -40,6 +40,11 @@ class ChartDisplay:
     figure_ : matplotlib Figure
         Their figure.
 
+    See Also
+    --------
+    BoundaryDisplay : Anchors, local lines and the boundary.
+    locallin.Atlas : Learns the charts.
+
     Examples
     --------
     >>> from sklearn.datasets import make_s_curve

@@ -53,6 +53,11 @@ class Counterfactuals:
         Decision of the real model there.
     feature_names : ndarray of shape (n_features,)
         Names of the features.
+
+    See Also
+    --------
+    counterfactual : Makes it.
+    Explanation : Contributions of the features to a score.
     """
 
     feature: np.ndarray
@@ -152,6 +157,11 @@ def counterfactual(
     -------
     Counterfactuals
         Arrays, and tables as text and as a pandas frame.
+
+    See Also
+    --------
+    explain : Contributions of the features to a score.
+    BoundaryDisplay : The boundary that is crossed, in two dimensions.
 
     Examples
     --------

@@ -50,6 +50,11 @@ class Explanation:
         together. None shows all.
     start : int, default=0
         Number of the first row in tables.
+
+    See Also
+    --------
+    explain : Makes it.
+    ContributionDisplay : The contributions as a picture.
     """
 
     scores: np.ndarray
@@ -251,6 +256,13 @@ def explain(
     -------
     Explanation
         Arrays, and tables as text and as a pandas frame.
+
+    See Also
+    --------
+    counterfactual : Changes of one feature that change a decision.
+    regions : A table of the local models.
+    ContributionDisplay : The contributions as a picture.
+    locallin.report.report : All of this as an HTML page.
 
     Examples
     --------

@@ -38,6 +38,11 @@ class HistoryDisplay:
     figure_ : matplotlib Figure
         Their figure.
 
+    See Also
+    --------
+    BoundaryDisplay : What was learned, in two dimensions.
+    sklearn.model_selection.LearningCurveDisplay : Scores by the number of rows.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons

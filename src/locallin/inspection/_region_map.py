@@ -25,6 +25,11 @@ class RegionDisplay:
     figure_ : matplotlib Figure
         Their figure.
 
+    See Also
+    --------
+    regions : The numbers that are drawn.
+    BoundaryDisplay : Data in two dimensions, with the boundary.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

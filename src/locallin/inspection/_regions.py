@@ -52,6 +52,11 @@ class Region:
         The features that move its scores most: for two classes the weight, and for
         more the range of the weights over the scores, times the feature's standard
         deviation over all rows. Empty where local models have no weights.
+
+    See Also
+    --------
+    regions : Makes a table of them.
+    Regions : The table.
     """
 
     model: int
@@ -79,6 +84,11 @@ class Regions(Sequence):
         The local models.
     class_labels : array-like of shape (n_classes,)
         The classes of the classifier.
+
+    See Also
+    --------
+    regions : Makes it.
+    Region : One of its rows.
     """
 
     def __init__(self, regions, class_labels):
@@ -183,6 +193,11 @@ def regions(
     Regions
         The local models, those with the most rows first, and tables as text and as
         a pandas frame.
+
+    See Also
+    --------
+    RegionDisplay : The table as a picture.
+    explain : Contributions of the features for single rows.
 
     Examples
     --------

@@ -39,6 +39,11 @@ class ContributionDisplay:
     bars_ : matplotlib BarContainer
         The bars, the largest contribution first.
 
+    See Also
+    --------
+    explain : The numbers that are drawn.
+    WeightImageDisplay : Weights as images.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -168,6 +173,11 @@ class WeightImageDisplay:
         The axes drawn on.
     figure_ : matplotlib Figure
         Their figure.
+
+    See Also
+    --------
+    ContributionDisplay : Contributions as bars.
+    explain : The numbers behind a prediction.
 
     Examples
     --------

@@ -138,6 +138,12 @@ class AtlasClassifier(ScoringClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    Atlas : The charts that it learns first, as a transformer.
+    DULLSVMClassifier : Local models at anchors, for data with many labels.
+    locallin.inspection.ChartDisplay : A picture of the charts.
+
     Notes
     -----
     Transductive use: pass the rows to be predicted to ``fit``, too, with class -1;

@@ -130,6 +130,13 @@ class DULLSVMClassifier(JointClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    SAPLClassifier : The same number of anchors for every row, and no diversity.
+    LLSVMClassifier : Anchors that stay where they are: a convex problem.
+    locallin.inspection.explain : Exact contributions behind a prediction.
+    locallin.export.save : A file that is safe to load.
+
     Notes
     -----
     The gradient through the coding moves the threshold lambda with the anchors, and

@@ -154,6 +154,13 @@ class LLSVMClassifier(AnchoredClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    LLSVMClassifierCV : The same, with alpha chosen by cross-validation.
+    DULLSVMClassifier : Anchors that learn together with the local models.
+    InverseDistanceCoding : One of the codings, as a transformer.
+    IntersectionSampler : A feature map that makes local models additive.
+
     Notes
     -----
     The paper's own setting is ``LLSVMClassifier(100, n_neighbors=8,

@@ -160,6 +160,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     See Also
     --------
     LLSVMClassifier : The classifier with a given alpha.
+    sklearn.linear_model.LogisticRegressionCV : The same for one linear model.
 
     Notes
     -----

@@ -121,6 +121,12 @@ class ML3Classifier(LocallyLinearClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    DULLSVMClassifier : Local models at anchors that learn.
+    LLSVMClassifier : Local models at fixed anchors, a convex problem.
+    sklearn.svm.LinearSVC : One linear model per class.
+
     Notes
     -----
     SGD works on blocks of rows: their scores come from one matrix product, and the

@@ -131,6 +131,12 @@ class SAPLClassifier(JointClassifier):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the features, where X had names that are strings.
 
+    See Also
+    --------
+    DULLSVMClassifier : As many anchors per row as it needs, and diverse ones.
+    LLSVMClassifier : Anchors that stay where they are: a convex problem.
+    AdaptiveCoding : A coding whose neighbours the data chooses.
+
     Notes
     -----
     The paper's own setting is ``SAPLClassifier(100, n_neighbors=8, loss="hinge",

@@ -59,6 +59,12 @@ def report(
     str
         The page.
 
+    See Also
+    --------
+    locallin.inspection.explain : The contributions, as numbers.
+    locallin.inspection.regions : The table of local models.
+    locallin.inspection.counterfactual : What would change a decision.
+
     Examples
     --------
     >>> from sklearn.datasets import make_moons
