@@ -87,17 +87,18 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     output : {"weights", "coordinates"}, default="weights"
         What ``transform`` returns.
     n_nearest : int or "auto", default="auto"
-        Number of nearest charts on which ``transform`` puts weight. "auto" is twice
-        the root of the number of charts, at least 10.
+        Number of nearest charts of a row. ``transform`` puts weight on these. "auto" is
+        twice the root of the number of charts, at least 10.
     gamma : float or "auto", default="auto"
         Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
         "auto" spreads a row's weight over 60 % of its nearest charts on average.
     n_jobs : int or None, default=None
-        Threads. The result is the same for any number.
+        Number of threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of the random charts and of the order of moves.
+        Seed of what is drawn at random. Random charts and the order of moves depend on
+        it.
     verbose : int, default=0
-        1 prints a line per stage.
+        How much is printed. 1 is a line per stage.
 
     Attributes
     ----------

@@ -286,16 +286,16 @@ class InverseDistanceCoding(_NearestCoding):
     Parameters
     ----------
     n_anchors : int, default=100
-        Number of anchors; not used where ``anchors`` is an array.
+        Number of anchors (m). Not used where ``anchors`` is an array.
     n_neighbors : int, default=8
-        Number of nearest anchors that get a weight.
+        Number of nearest anchors that speak for a row (k).
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of anchors.
+        Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
-        Threads used by ``transform``.
+        Number of threads. ``transform`` uses them.
 
     Attributes
     ----------
@@ -354,12 +354,12 @@ class SoftAssignmentCoding(_NearestCoding):
     Parameters
     ----------
     n_anchors : int, default=100
-        Number of anchors; not used where ``anchors`` is an array.
+        Number of anchors (m). Not used where ``anchors`` is an array.
     n_neighbors : int, default=16
-        Number of nearest anchors that get a weight.
+        Number of nearest anchors that speak for a row (k).
     perplexity : float or None, default=None
-        Average effective number of anchors per row, exp(entropy of g), that the
-        bandwidth should give; at least 1 and at most ``n_neighbors``. None stands
+        Average effective number of anchors per row. It is exp(entropy of g), and the
+        bandwidth is chosen for it; at least 1 and at most ``n_neighbors``. None stands
         for half of ``n_neighbors``. Used where ``beta`` is None.
     beta : float or None, default=None
         The bandwidth. None chooses it at fit so that ``perplexity`` is met, which
@@ -368,9 +368,9 @@ class SoftAssignmentCoding(_NearestCoding):
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of anchors.
+        Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
-        Threads used by ``transform``.
+        Number of threads. ``transform`` uses them.
 
     Attributes
     ----------
@@ -465,11 +465,11 @@ class AdaptiveCoding(Coding):
     Parameters
     ----------
     n_anchors : int, default=100
-        Number of anchors; not used where ``anchors`` is an array.
+        Number of anchors (m). Not used where ``anchors`` is an array.
     perplexity : float or None, default=None
-        Average effective number of anchors per row, exp(entropy of g), that mu should
-        give. None stands for 8, or half of the anchors where there are fewer than 16.
-        Used where ``mu`` is None.
+        Average effective number of anchors per row. It is exp(entropy of g), and mu is
+        chosen for it. None stands for 8, or half of the anchors where there are fewer
+        than 16. Used where ``mu`` is None.
     mu : float or None, default=None
         Price of distance: the larger, the fewer anchors. None chooses it at fit so
         that ``perplexity`` is met.
@@ -477,9 +477,9 @@ class AdaptiveCoding(Coding):
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
     random_state : int, RandomState instance or None, default=None
-        Seed of the choice of anchors.
+        Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
-        Threads used by ``transform``.
+        Number of threads. ``transform`` uses them.
 
     Attributes
     ----------

@@ -88,17 +88,19 @@ class AtlasClassifier(ScoringClassifier):
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
         The loss. "hinge" with ``kernel="rbf"`` is LIBSVM's machine.
     alpha : float or "auto", default="auto"
-        Strength of the penalty; the C of an SVM on n labelled rows is 1 / (alpha n).
-        "auto" is C = 10 for a kernel of K(x, x) = 1 on average.
+        Strength of the penalty (lambda), in the scale of the data. The C of an SVM on n
+        labelled rows is 1 / (alpha n). "auto" is C = 10 for a kernel of K(x, x) = 1 on
+        average.
     intercept_scaling : float or "auto", default="auto"
-        Linear kernels: the constant feature of each chart, in units of the
-        coordinates' root mean square norm. "auto" is 1. (The RBF machine has one
-        intercept, which is free.)
+        B, the constant feature behind the intercepts: for linear kernels, in units of
+        the coordinates' root mean square norm in each chart. "auto" is 1. (The RBF
+        machine has one intercept, which is free.)
     multi_class : {"ovr", "ovo"}, default="ovr"
         One-vs-rest, or one-vs-one by votes (the paper's choice for "rbf"), which
         trains faster on many rows and is worse where labels are few.
     max_iter : int, default=1000
-        Largest number of passes ("rbf": of working sets) of each machine.
+        Largest number of passes over the data. It holds for each machine; "rbf" counts
+        working sets.
     tol : float or "auto", default="auto"
         "rbf": violation of the optimality conditions at which to stop, as LIBSVM's;
         "auto" is 1e-3. Linear kernels: duality gap relative to the objective; "auto"
@@ -106,11 +108,12 @@ class AtlasClassifier(ScoringClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     n_jobs : int or None, default=None
-        Threads. The result is the same for any number.
+        Number of threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of the atlas, where it has none of its own, and of the order of visits.
+        Seed of what is drawn at random. The atlas, where it has no seed of its own, and
+        the order of visits depend on it.
     verbose : int, default=0
-        1 prints a line per machine.
+        How much is printed. 1 is a line per machine.
 
     Attributes
     ----------

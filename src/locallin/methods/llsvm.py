@@ -48,8 +48,8 @@ class LLSVMClassifier(AnchoredClassifier):
         content with, 400 at most; it costs a few fits of as many anchors, on at
         most 20,000 rows.
     n_neighbors : int or None, default=None
-        Number of nearest anchors that speak for a row (k), for the codings that have
-        it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
+        Number of nearest anchors that speak for a row (k). It is for the codings that
+        have it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
     coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
             default="adaptive"
         Local coordinates. "adaptive" is :class:`~locallin.coding.AdaptiveCoding`,
@@ -97,9 +97,9 @@ class LLSVMClassifier(AnchoredClassifier):
     average : bool, default=True
         Whether "sgd" returns an average of its iterates that favours the late ones.
     shuffle : bool, default=True
-        Whether "sgd" visits the rows in a new random order in every epoch.
+        Whether rows are visited in a new random order in every epoch. It is for "sgd".
     early_stopping : bool, default=False
-        Whether to stop on the accuracy of held-out rows and keep the best weights.
+        Whether to stop on the accuracy of held-out rows and keep the best model.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=5
@@ -107,16 +107,17 @@ class LLSVMClassifier(AnchoredClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     warm_start : bool, default=False
-        Whether ``fit`` keeps anchors, bandwidth, alpha and B, and starts from the
-        solution of the last call. "dual" then also keeps its variables, one per row
-        and score.
+        Whether ``fit`` goes on from the last call. It then keeps anchors, bandwidth,
+        alpha and B, and starts from the solution. "dual" then also keeps its variables,
+        one per row and score.
     n_jobs : int or None, default=None
-        Threads, over scores when fitting and over rows when predicting. The result
-        is the same for any number.
+        Number of threads. They share the scores when fitting and the rows when
+        predicting. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of anchors, order of visits and held-out rows.
+        Seed of what is drawn at random. Anchors, order of visits and held-out rows
+        depend on it.
     verbose : int, default=0
-        1 prints a line per epoch.
+        How much is printed. 1 is a line per epoch.
 
     Attributes
     ----------

@@ -68,15 +68,15 @@ class LLSVMClassifierCV(LLSVMClassifier):
         100 times what ``LLSVMClassifier(alpha="auto")`` takes to a tenth of it; 1 is
         that value alone.
     n_anchors : int, "auto" or None, default=None
-        Number of anchors (m): see :class:`~locallin.LLSVMClassifier`.
+        Number of anchors (m). See :class:`~locallin.LLSVMClassifier`.
     cv : int, splitter, iterable of index pairs or None, default=None
         The folds, as in scikit-learn; None is 5 stratified ones.
     scoring : str, callable or None, default=None
         What is best: a name or a scorer in scikit-learn's manner. None is accuracy,
         weighted by ``sample_weight``.
     n_neighbors : int or None, default=None
-        Number of nearest anchors that speak for a row (k), for the codings that have
-        it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
+        Number of nearest anchors that speak for a row (k). It is for the codings that
+        have it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
     coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
             default="adaptive"
         Local coordinates. "adaptive" is :class:`~locallin.coding.AdaptiveCoding`,
@@ -104,21 +104,21 @@ class LLSVMClassifierCV(LLSVMClassifier):
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One-vs-rest, or the joint loss of Crammer & Singer, for ``loss="hinge"``.
     max_iter : int, default=200
-        Largest number of passes over the data, for each fold and alpha. A fold that
-        needs more is scored as it stands.
+        Largest number of passes over the data. It holds for each fold and alpha. A fold
+        that needs more is scored as it stands.
     tol : float or None, default=1e-2
         Duality gap, relative to the objective, at which a solve ends. None makes
         all ``max_iter`` passes.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with ``sample_weight`` in the objective.
-        "balanced" counts the classes of all rows.
+        Weights of the classes, multiplied with ``sample_weight``. They weigh in the
+        objective only. "balanced" counts the classes of all rows.
     n_jobs : int or None, default=None
-        Threads, over folds in cross-validation, over scores in the last solve and
-        over rows when predicting. The result is the same for any number.
+        Number of threads. They share the folds in cross-validation, the scores in the
+        last solve and the rows when predicting. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of anchors and order of visits.
+        Seed of what is drawn at random. Anchors and order of visits depend on it.
     verbose : int, default=0
-        1 prints a line per alpha, and one per epoch of the last solve.
+        How much is printed. 1 is a line per alpha, and one per epoch of the last solve.
 
     Attributes
     ----------

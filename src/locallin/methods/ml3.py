@@ -69,33 +69,34 @@ class ML3Classifier(LocallyLinearClassifier):
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is half the root mean square norm of the rows.
     max_iter : int, default=60
-        Number of iterations of the concave-convex procedure, an epoch of SGD each;
-        one epoch more makes the start.
+        Largest number of passes over the data. Each is an iteration of the
+        concave-convex procedure, an epoch of SGD; one epoch more makes the start.
     average : bool, default=True
         Whether the last iteration returns the mean of its models. With
         ``early_stopping`` every iteration does.
     shuffle : bool, default=True
-        Whether the rows are visited in a new random order in every epoch.
+        Whether rows are visited in a new random order in every epoch.
     shrinking : bool, default=True
         Whether rows with room to spare are left out for one iteration, then for two,
         four and eight. About halves the time; False is the paper's algorithm.
     early_stopping : bool, default=False
-        Whether to stop on the accuracy of held-out rows and keep the best models.
+        Whether to stop on the accuracy of held-out rows and keep the best model.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=5
-        Iterations without improvement before stopping.
+        Epochs without improvement before stopping.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the models and the step size of the last call,
-        with its number of models, alpha and B.
+        Whether ``fit`` goes on from the last call. It then starts from its models and
+        step size, with its number of models, alpha and B.
     n_jobs : int or None, default=None
-        Threads. The result is the same for any number.
+        Number of threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of latent weights, clusters, order of visits and held-out rows.
+        Seed of what is drawn at random. Latent weights, clusters, order of visits and
+        held-out rows depend on it.
     verbose : int, default=0
-        1 prints a line per iteration.
+        How much is printed. 1 is a line per iteration.
 
     Attributes
     ----------

@@ -30,8 +30,8 @@ class SAPLClassifier(JointClassifier):
         Number of nearest anchors that speak for a row (k). None is 16, at most
         ``n_anchors``.
     perplexity : float or None, default=None
-        Average effective number of anchors per row that the first bandwidth gives.
-        None is half of ``n_neighbors``.
+        Average effective number of anchors per row. The first bandwidth is chosen for
+        it. None is half of ``n_neighbors``.
     beta : float or None, default=None
         The first bandwidth, in place of ``perplexity``.
     bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
@@ -58,7 +58,7 @@ class SAPLClassifier(JointClassifier):
         Whether the local models start at zero or, as in the paper, at the convex
         solution for the first anchors.
     max_iter : int, default=30
-        Number of passes over the data; "adam" plans its steps for all of them.
+        Largest number of passes over the data. "adam" plans its steps for all of them.
     tol : float or None, default=None
         "sgd" stops when the objective met in an epoch has not fallen by a factor
         ``1 - tol`` for ``n_iter_no_change`` epochs. None runs all passes.
@@ -79,9 +79,9 @@ class SAPLClassifier(JointClassifier):
     average : bool, default=True
         Whether "sgd" returns an average of its iterates that favours the late ones.
     shuffle : bool, default=True
-        Whether to visit the rows in a new random order in every epoch.
+        Whether rows are visited in a new random order in every epoch.
     early_stopping : bool, default=False
-        Whether to stop on the accuracy of held-out rows and keep the best parameters.
+        Whether to stop on the accuracy of held-out rows and keep the best model.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=10
@@ -89,13 +89,16 @@ class SAPLClassifier(JointClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     warm_start : bool, default=False
-        Whether ``fit`` starts from the anchors and models of the last call.
+        Whether ``fit`` goes on from the last call. It then starts from its anchors and
+        models.
     n_jobs : int or None, default=None
-        Threads for prediction. The result is the same for any number.
+        Number of threads. They share the rows when predicting. The result is the same
+        for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of the first anchors, the order of visits and the held-out rows.
+        Seed of what is drawn at random. The first anchors, the order of visits and the
+        held-out rows depend on it.
     verbose : int, default=0
-        1 prints a line per epoch.
+        How much is printed. 1 is a line per epoch.
 
     Attributes
     ----------
