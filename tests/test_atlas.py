@@ -12,21 +12,16 @@ from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from locallin import Atlas
 from locallin.charts.charts import Charts, principal_chart
-from locallin.charts.max_flow import minimum_cut
-from locallin.kernels.charts import (
-    FIRST,
-    SINK,
-    SOURCE,
-    Graph,
-    Labelling,
-    delete_charts,
-    energy,
+from locallin.charts.labelling import (
     expansion_candidates,
-    expansion_graph,
-    holders_of,
+    expansion_network,
     memberships,
-    relabel,
+    neighbor_graph,
+    new_labelling,
 )
+from locallin.charts.max_flow import minimum_cut
+from locallin.kernels.charts import delete_charts, energy, relabel
+from locallin.kernels.expansion import FIRST, SINK, SOURCE
 
 BACKENDS = ["scipy", "ortools"]
 
@@ -50,17 +45,6 @@ def random_problem(rng, n=7, m=3, k=2):
     return neighbors, errors, labels, rng.choice([0.0, 0.3, 2.0])
 
 
-def state_of(labels, m):
-    n = len(labels)
-    return Labelling(
-        labels.copy(),
-        np.bincount(labels, minlength=m),
-        np.zeros(m, np.int64),
-        np.zeros(n, np.int64),
-        np.zeros(1, np.int64),
-    )
-
-
 def cut_value(arcs, side):
     tails, heads, capacities = arcs
     return capacities[~side[tails] & side[heads]].sum()
@@ -70,9 +54,11 @@ def test_energy_is_that_of_the_definition():
     rng = np.random.RandomState(0)
     for _ in range(50):
         neighbors, errors, labels, mdl = random_problem(rng)
-        graph = Graph(neighbors, *holders_of(neighbors))
+        graph = neighbor_graph(neighbors)
         expected = reference.atlas_energy(errors, labels, neighbors, mdl)
-        assert_allclose(energy(errors, graph, state_of(labels, 3), mdl), expected)
+        assert_allclose(
+            energy(errors, graph, new_labelling(labels.copy(), 3), mdl), expected
+        )
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -83,8 +69,8 @@ def test_expansion_is_the_best_of_all_moves(backend):
     rng = np.random.RandomState(1)
     for trial in range(150):
         neighbors, errors, labels, mdl = random_problem(rng)
-        graph = Graph(neighbors, *holders_of(neighbors))
-        state = state_of(labels, 3)
+        graph = neighbor_graph(neighbors)
+        state = new_labelling(labels.copy(), 3)
         alpha = rng.randint(3)
         able = np.flatnonzero(labels != alpha)
         candidates = able[rng.uniform(size=len(able)) < 0.8].astype(np.int32)
@@ -92,7 +78,7 @@ def test_expansion_is_the_best_of_all_moves(backend):
             candidates = able.astype(np.int32)
         if not len(candidates):
             continue
-        n_nodes, arcs, constant = expansion_graph(
+        n_nodes, arcs, constant = expansion_network(
             alpha, candidates, errors, graph, state, mdl
         )
         # Points that no candidate touches cost the same in every move.
@@ -125,8 +111,8 @@ def test_relabel_takes_only_what_lowers_the_energy():
     rng = np.random.RandomState(2)
     for _ in range(100):
         neighbors, errors, labels, mdl = random_problem(rng)
-        graph = Graph(neighbors, *holders_of(neighbors))
-        state = state_of(labels, 3)
+        graph = neighbor_graph(neighbors)
+        state = new_labelling(labels.copy(), 3)
         points = np.flatnonzero(rng.uniform(size=7) < 0.5).astype(np.int32)
         new = rng.randint(3, size=len(points)).astype(np.int32)
         before = energy(errors, graph, state, mdl)
@@ -143,8 +129,8 @@ def test_deleting_charts_never_raises_the_energy():
     rng = np.random.RandomState(3)
     for _ in range(50):
         neighbors, errors, labels, mdl = random_problem(rng, n=12, m=5)
-        graph = Graph(neighbors, *holders_of(neighbors))
-        state = state_of(labels, 5)
+        graph = neighbor_graph(neighbors)
+        state = new_labelling(labels.copy(), 5)
         before = energy(errors, graph, state, mdl)
         best = errors.argsort(axis=0)[:2].T.astype(np.int32)
         order = np.arange(5, dtype=np.int32)
@@ -155,7 +141,7 @@ def test_deleting_charts_never_raises_the_energy():
 
 def test_whole_charts_become_candidates():
     labels = np.array([0, 0, 0, 1, 1, 1, 1, 2], np.int32)
-    state = state_of(labels, 3)
+    state = new_labelling(labels.copy(), 3)
     listed = np.array([0, 3, 7], np.int32)  # a third of chart 0, a quarter of chart 1
     found = expansion_candidates(2, listed, 0.3, state)
     assert sorted(found) == [0, 1, 2, 3]

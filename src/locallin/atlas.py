@@ -26,6 +26,7 @@ from locallin.charts.charts import (
     sample_rows,
     smallest,
 )
+from locallin.charts.labelling import memberships, neighbor_graph
 from locallin.charts.learner import AtlasLearner, Fit, check_graph, find_neighbors
 from locallin.charts.max_flow import choose_backend
 from locallin.engine.matrix import BLOCK
@@ -36,7 +37,6 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.kernels.charts import Graph, holders_of, memberships
 
 __all__ = ["Atlas"]
 
@@ -302,7 +302,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             neighbors = check_graph(graph, X.shape[0])
         report(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
-        linked = Graph(neighbors, *holders_of(neighbors))
+        linked = neighbor_graph(neighbors)
         with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
             learner = AtlasLearner(
                 X, linked, d, self.mdl_, self.max_flow_, crew, rng,

@@ -8,19 +8,22 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
 
 from locallin.charts.charts import Charts, principal_chart, smallest
+from locallin.charts.labelling import (
+    expansion_candidates,
+    expansion_network,
+    memberships,
+    new_labelling,
+)
 from locallin.charts.max_flow import minimum_cut
 from locallin.engine.parallel import Crew, row_blocks
 from locallin.kernels.charts import (
-    FIRST,
-    Graph,
     Labelling,
+    NeighborGraph,
     delete_charts,
     energy,
-    expansion_candidates,
-    expansion_graph,
-    memberships,
     relabel,
 )
+from locallin.kernels.expansion import FIRST
 
 # Rows that go through the error table together.
 _ROWS = 1024
@@ -41,7 +44,7 @@ class Fit:
 
     charts: Charts
     labels: np.ndarray
-    graph: Graph
+    graph: NeighborGraph
     stages: list[str] = field(default_factory=list)
     energies: list[float] = field(default_factory=list)
     n_iter: int = 0
@@ -106,7 +109,15 @@ class AtlasLearner:
     """Minimises the energy of eq. 1 over labels and charts in turn."""
 
     def __init__(
-        self, X, graph: Graph, d, mdl, backend, crew: Crew, rng, monitor: Monitor
+        self,
+        X,
+        graph: NeighborGraph,
+        d,
+        mdl,
+        backend,
+        crew: Crew,
+        rng,
+        monitor: Monitor,
     ):
         self.X, self.graph, self.d, self.mdl = X, graph, d, mdl
         self.min_size, self.backend = d + 2, backend
@@ -157,7 +168,7 @@ class AtlasLearner:
             candidates = expansion_candidates(alpha, listed, _SHARE, state)
             if len(candidates) == 0:
                 continue
-            n_nodes, arcs, _ = expansion_graph(
+            n_nodes, arcs, _ = expansion_network(
                 alpha, candidates, errors, self.graph, state, self.mdl
             )
             side = minimum_cut(n_nodes, arcs, self.backend)
@@ -171,7 +182,7 @@ class AtlasLearner:
         errors = self.table(charts)
         labels = errors.argmin(axis=0).astype(np.int32)
         fit = Fit(charts, labels.copy(), self.graph)
-        state = self._state(labels, len(charts))
+        state = new_labelling(labels, len(charts))
         self._record(fit, "start", errors, state)
         try:
             for iteration in range(1, max_iter + 1):
@@ -203,17 +214,8 @@ class AtlasLearner:
         self.fit_to(charts, members)
         fit = Fit(charts, labels, self.graph, n_iter=1, converged=True)
         errors = self.table(charts)
-        self._record(fit, "start", errors, self._state(labels, len(charts)))
+        self._record(fit, "start", errors, new_labelling(labels, len(charts)))
         return fit
-
-    def _state(self, labels, m) -> Labelling:
-        return Labelling(
-            labels,
-            np.bincount(labels, minlength=m),
-            np.zeros(m, np.int64),
-            np.zeros(len(labels), np.int64),
-            np.zeros(1, np.int64),
-        )
 
     def _record(self, fit, stage, errors, state) -> None:
         fit.stages.append(stage)
@@ -239,4 +241,4 @@ class AtlasLearner:
         self.fit_to(charts, groups)
         changed = np.array([i for i, _ in groups], np.intp)
         errors[changed] = self.table(charts.keep(changed))
-        return charts, errors, self._state(labels, len(used))
+        return charts, errors, new_labelling(labels, len(used))

@@ -10,7 +10,7 @@ except ImportError:
     SimpleMaxFlow = None
 
 from locallin.engine.optional import install_hint
-from locallin.kernels.charts import SINK, SOURCE
+from locallin.kernels.expansion import SINK, SOURCE
 
 # Both libraries count in integers. The total leaves room for sums of 64 bits, and of
 # the 32 bits that scipy's keeps.
@@ -61,8 +61,9 @@ def _ortools_cut(side, tails, heads, units):
     status = flow.solve(SOURCE, SINK)
     if status != flow.OPTIMAL:
         raise RuntimeError(f"OR-Tools' max-flow failed with status {status}.")
+    source_side = flow.get_source_side_min_cut()
     side[:] = True
-    side[np.asarray(flow.get_source_side_min_cut(), dtype=np.int64)] = False
+    side[np.fromiter(source_side, np.int64, len(source_side))] = False
     return side
 
 

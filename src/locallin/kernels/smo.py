@@ -8,6 +8,8 @@ chosen by second-order information (Fan, Chen & Lin 2005, WSS 2). ``gradient`` i
 of the objective; b + f of a row that is neither at 0 nor at U meets y exactly.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
@@ -15,75 +17,121 @@ from locallin.kernels._jit import jit
 _SMALLEST_CURVATURE = 1e-12
 
 
+class Dual(NamedTuple):
+    """The problem's rows, and its dual variables, which are updated in place."""
+
+    y: np.ndarray
+    ridge: np.ndarray
+    upper: np.ndarray
+    variables: np.ndarray
+    gradient: np.ndarray
+
+
+@jit(inline=True)
+def _can_rise(dual, t):
+    """Whether y_t a_t can go up."""
+    if dual.y[t] > 0:
+        return dual.variables[t] < dual.upper[t]
+    return dual.variables[t] > 0.0
+
+
+@jit(inline=True)
+def _can_fall(dual, t):
+    """Whether y_t a_t can go down."""
+    if dual.y[t] > 0:
+        return dual.variables[t] > 0.0
+    return dual.variables[t] < dual.upper[t]
+
+
 @jit
-def violation(y, upper, dual, gradient):
-    """Largest -y g of the rows that can go up, and smallest of those that can go down.
+def violation(dual):
+    """Largest -y g of the rows that can rise, and smallest of those that can fall.
 
     The difference is what is left to gain: at the optimum it is not positive.
     """
     top, bottom = -np.inf, np.inf
-    for i in range(y.size):
-        value = -y[i] * gradient[i]
-        up = dual[i] < upper[i] if y[i] > 0 else dual[i] > 0.0
-        down = dual[i] > 0.0 if y[i] > 0 else dual[i] < upper[i]
-        if up and value > top:
+    for i in range(dual.y.size):
+        value = -dual.y[i] * dual.gradient[i]
+        if _can_rise(dual, i) and value > top:
             top = value
-        if down and value < bottom:
+        if _can_fall(dual, i) and value < bottom:
             bottom = value
     return top, bottom
 
 
+@jit(inline=True)
+def _steepest_row(dual):
+    """Row of the largest -y g that can rise, -1 where there is none, and its -y g."""
+    i, top = -1, -np.inf
+    for t in range(dual.y.size):
+        if _can_rise(dual, t) and -dual.y[t] * dual.gradient[t] > top:
+            i, top = t, -dual.y[t] * dual.gradient[t]
+    return i, top
+
+
+@jit(inline=True)
+def _best_partner(kernel, dual, i, top):
+    """Row whose pair with i gains most, -1 where there is none, and the smallest -y g.
+
+    The gain is that of the second-order model of the objective along the pair.
+    """
+    j, bottom, best = -1, np.inf, 0.0
+    row = kernel[i]
+    own = np.float64(row[i]) + dual.ridge[i]
+    for t in range(dual.y.size):
+        if not _can_fall(dual, t):
+            continue
+        value = -dual.y[t] * dual.gradient[t]
+        bottom = min(bottom, value)
+        gain = top - value
+        if gain > 0.0:
+            curvature = own + kernel[t, t] + dual.ridge[t] - 2.0 * row[t]
+            score = gain * gain / max(curvature, _SMALLEST_CURVATURE)
+            if score > best:
+                j, best = t, score
+    return j, bottom
+
+
+@jit(inline=True)
+def _step_along_pair(kernel, dual, i, j):
+    """Move y_i a_i up and y_j a_j down to the optimum or to a bound."""
+    y, variables, upper, gradient = dual.y, dual.variables, dual.upper, dual.gradient
+    row_i, row_j = kernel[i], kernel[j]
+    curvature = np.float64(row_i[i]) + dual.ridge[i]
+    curvature = curvature + row_j[j] + dual.ridge[j] - 2.0 * row_i[j]
+    curvature = max(curvature, _SMALLEST_CURVATURE)
+    delta = (-y[i] * gradient[i] + y[j] * gradient[j]) / curvature
+    delta = min(delta, upper[i] - variables[i] if y[i] > 0 else variables[i])
+    delta = min(delta, variables[j] if y[j] > 0 else upper[j] - variables[j])
+    variables[i] += y[i] * delta
+    variables[j] -= y[j] * delta
+    # Rounding must not leave a variable next to a bound that it has reached.
+    for t in (i, j):
+        if variables[t] < 1e-12 * min(upper[t], 1.0):
+            variables[t] = 0.0
+        elif variables[t] > upper[t] * (1.0 - 1e-12):
+            variables[t] = upper[t]
+    for t in range(y.size):
+        gradient[t] += y[t] * delta * (np.float64(row_i[t]) - row_j[t])
+    gradient[i] += delta * y[i] * dual.ridge[i]
+    gradient[j] -= delta * y[j] * dual.ridge[j]
+
+
 @jit
-def smo_steps(kernel, y, ridge, upper, dual, gradient, tol, max_steps):
+def smo_steps(kernel, dual, tol, max_steps):
     """Optimise over all rows of ``kernel``; returns the number of steps taken.
 
-    ``dual`` and ``gradient`` are updated. Stops at a violation of ``tol``.
+    The variables and the gradient of ``dual`` are updated. Stops at a violation of
+    ``tol``.
     """
-    n = y.size
     for step in range(max_steps):
-        i, top = -1, -np.inf
-        for t in range(n):
-            up = dual[t] < upper[t] if y[t] > 0 else dual[t] > 0.0
-            if up and -y[t] * gradient[t] > top:
-                i, top = t, -y[t] * gradient[t]
+        i, top = _steepest_row(dual)
         if i < 0:
             return step
-        j, bottom, best = -1, np.inf, 0.0
-        row_i = kernel[i]
-        own = np.float64(row_i[i]) + ridge[i]
-        for t in range(n):
-            down = dual[t] > 0.0 if y[t] > 0 else dual[t] < upper[t]
-            if not down:
-                continue
-            value = -y[t] * gradient[t]
-            bottom = min(bottom, value)
-            gain = top - value
-            if gain > 0.0:
-                curvature = own + kernel[t, t] + ridge[t] - 2.0 * row_i[t]
-                score = gain * gain / max(curvature, _SMALLEST_CURVATURE)
-                if score > best:
-                    j, best = t, score
+        j, bottom = _best_partner(kernel, dual, i, top)
         if j < 0 or top - bottom <= tol:
             return step
-        row_j = kernel[j]
-        curvature = own + row_j[j] + ridge[j] - 2.0 * row_i[j]
-        curvature = max(curvature, _SMALLEST_CURVATURE)
-        # Along y_i a_i + y_j a_j = const: y_i a_i rises by delta, y_j a_j falls by it.
-        delta = (-y[i] * gradient[i] + y[j] * gradient[j]) / curvature
-        delta = min(delta, upper[i] - dual[i] if y[i] > 0 else dual[i])
-        delta = min(delta, dual[j] if y[j] > 0 else upper[j] - dual[j])
-        dual[i] += y[i] * delta
-        dual[j] -= y[j] * delta
-        # Rounding must not leave a variable next to a bound that it has reached.
-        for t in (i, j):
-            if dual[t] < 1e-12 * min(upper[t], 1.0):
-                dual[t] = 0.0
-            elif dual[t] > upper[t] * (1.0 - 1e-12):
-                dual[t] = upper[t]
-        for t in range(n):
-            gradient[t] += y[t] * delta * (np.float64(row_i[t]) - row_j[t])
-        gradient[i] += delta * y[i] * ridge[i]
-        gradient[j] -= delta * y[j] * ridge[j]
+        _step_along_pair(kernel, dual, i, j)
     return max_steps
 
 

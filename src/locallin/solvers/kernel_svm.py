@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from locallin.kernels.smo import scatter_add, smo_steps, violation
+from locallin.kernels.smo import Dual, scatter_add, smo_steps, violation
 
 # Rows that are optimised together: their part of the Gram matrix is all that is held.
 _WORKING_SET = 1024
@@ -141,58 +141,69 @@ def solve_kernel_svm(
     """
     n = len(y)
     kernel = ChartKernel.of(rows, n_charts)
-    y = y.astype(float)
-    upper = upper.astype(float)
-    ridge = 0.5 / upper if squared else np.zeros(n)
-    if squared:
-        upper = np.full(n, np.inf)
-    dual, gradient = np.zeros(n), -np.ones(n)
+    dual = _dual_of(y.astype(float), upper.astype(float), squared)
     working = np.empty(0, np.intp)
     held = np.empty((0, n), rows.weights.dtype)
     iteration, converged = 0, False
-    top, bottom = violation(y, upper, dual, gradient)
+    top, bottom = violation(dual)
     try:
         while not (converged := top - bottom <= tol):
             if iteration == max_iter or stop.is_set():
                 break
             iteration += 1
-            chosen = _working_set(y, upper, dual, gradient, working)
+            chosen = _working_set(dual, working)
             kept = np.isin(working, chosen)
             fresh = np.setdiff1d(chosen, working)
             held = np.concatenate([held[kept], kernel.block(rows[fresh], n)])
             working = np.concatenate([working[kept], fresh])
-            inner_dual, inner_gradient = dual[working], gradient[working]
             inner_tol = (
                 tol if len(working) == n else max(0.1 * (top - bottom), 0.5 * tol)
             )
-            smo_steps(
-                np.ascontiguousarray(held[:, working]), y[working], ridge[working],
-                upper[working], inner_dual, inner_gradient, inner_tol,
-                _INNER_STEPS * len(working),
-            )  # fmt: skip
-            change = inner_dual - dual[working]
-            dual[working] = inner_dual
-            gradient += y * ((y[working] * change).astype(held.dtype) @ held)
-            gradient[working] += ridge[working] * change
-            top, bottom = violation(y, upper, dual, gradient)
+            _optimise(dual, working, held, inner_tol)
+            top, bottom = violation(dual)
     except KeyboardInterrupt:
         stop.set()
-    free = (dual > 0) & (dual < upper)
-    levels = -y * gradient
+    variables, gradient = dual.variables, dual.gradient
+    free = (variables > 0) & (variables < dual.upper)
+    levels = -dual.y * gradient
     intercept = levels[free].mean() if free.any() else 0.5 * (top + bottom)
     # 1/2 a'Qa - 1'a, from g = Qa - 1.
-    objective = 0.5 * float(dual @ (gradient - 1.0))
-    return KernelSolution(y * dual, float(intercept), iteration, objective, converged)
+    objective = 0.5 * float(variables @ (gradient - 1.0))
+    return KernelSolution(
+        dual.y * variables, float(intercept), iteration, objective, converged
+    )
 
 
-def _working_set(y, upper, dual, gradient, last) -> np.ndarray:
+def _dual_of(y: np.ndarray, upper: np.ndarray, squared: bool) -> Dual:
+    """The dual problem at zero."""
     n = len(y)
+    ridge = 0.5 / upper if squared else np.zeros(n)
+    if squared:
+        upper = np.full(n, np.inf)
+    return Dual(y, ridge, upper, np.zeros(n), -np.ones(n))
+
+
+def _optimise(dual: Dual, working: np.ndarray, held: np.ndarray, tol: float) -> None:
+    """Optimise over the working set; ``held`` are its rows of the Gram matrix."""
+    part = Dual(*(values[working] for values in dual))
+    block = np.ascontiguousarray(held[:, working])
+    smo_steps(block, part, tol, _INNER_STEPS * len(working))
+    change = part.variables - dual.variables[working]
+    dual.variables[working] = part.variables
+    dual.gradient[:] += dual.y * ((part.y * change).astype(held.dtype) @ held)
+    dual.gradient[working] += part.ridge * change
+
+
+def _working_set(dual: Dual, last: np.ndarray) -> np.ndarray:
+    """Half of the last working set, and the rows that violate most."""
+    n = len(dual.y)
     if n <= _WORKING_SET:
         return np.arange(n)
-    values = -y * gradient
-    positive = y > 0
-    can_rise = np.where(positive, dual < upper, dual > 0)
-    can_fall = np.where(positive, dual > 0, dual < upper)
+    values = -dual.y * dual.gradient
+    positive = dual.y > 0
+    above, below = dual.variables > 0, dual.variables < dual.upper
+    can_rise = np.where(positive, below, above)
+    can_fall = np.where(positive, above, below)
     keep = last[-_WORKING_SET // 2 :]
     quarter = _WORKING_SET // 4
     taken = np.zeros(n, bool)
