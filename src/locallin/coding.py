@@ -217,7 +217,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        nearest : ndarray of int32, shape (n_samples, n_neighbors_)
+        nearest : ndarray of int32 of shape (n_samples, n_neighbors_)
             Numbers of the anchors, the nearest one first.
         distances : ndarray of shape (n_samples, n_neighbors_)
             Their Euclidean distances.
@@ -312,7 +312,7 @@ class InverseDistanceCoding(_NearestCoding):
     --------
     SoftAssignmentCoding : Weights by a Gaussian of the distance.
     AdaptiveCoding : As many anchors per row as it needs.
-    LLSVMClassifier : A classifier that takes a coding.
+    locallin.LLSVMClassifier : A classifier that takes a coding.
 
     References
     ----------
@@ -389,7 +389,7 @@ class SoftAssignmentCoding(_NearestCoding):
     --------
     InverseDistanceCoding : Weights by the inverse of the distance.
     AdaptiveCoding : As many anchors per row as it needs.
-    SAPLClassifier : Learns the anchors of this coding, and its bandwidth.
+    locallin.SAPLClassifier : Learns the anchors of this coding, and its bandwidth.
 
     References
     ----------
@@ -498,7 +498,7 @@ class AdaptiveCoding(Coding):
     --------
     SoftAssignmentCoding : The same number of anchors for every row.
     InverseDistanceCoding : Weights by the inverse of the distance.
-    DULLSVMClassifier : Learns the anchors of this coding, and its bandwidth.
+    locallin.DULLSVMClassifier : Learns the anchors of this coding.
 
     References
     ----------

@@ -56,7 +56,7 @@ class IntersectionSampler(TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    LLSVMClassifier : Takes a feature map for its local models.
+    locallin.LLSVMClassifier : Takes a feature map for its local models.
     sklearn.kernel_approximation.AdditiveChi2Sampler : A map of another kernel.
 
     References

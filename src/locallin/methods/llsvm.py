@@ -159,8 +159,8 @@ class LLSVMClassifier(AnchoredClassifier):
     --------
     LLSVMClassifierCV : The same, with alpha chosen by cross-validation.
     DULLSVMClassifier : Anchors that learn together with the local models.
-    InverseDistanceCoding : One of the codings, as a transformer.
-    IntersectionSampler : A feature map that makes local models additive.
+    locallin.coding.InverseDistanceCoding : One of the codings, as a transformer.
+    locallin.feature_maps.IntersectionSampler : Makes local models additive.
 
     Notes
     -----

@@ -138,7 +138,7 @@ class SAPLClassifier(JointClassifier):
     --------
     DULLSVMClassifier : As many anchors per row as it needs, and diverse ones.
     LLSVMClassifier : Anchors that stay where they are: a convex problem.
-    AdaptiveCoding : A coding whose neighbours the data chooses.
+    locallin.coding.AdaptiveCoding : As many anchors per row as it needs.
 
     Notes
     -----
