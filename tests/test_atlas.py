@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from locallin import Atlas
-from locallin.charts.charts import Charts, principal_chart
+from locallin.charts.affine import Charts, principal_chart
 from locallin.charts.labelling import (
     expansion_candidates,
     expansion_network,

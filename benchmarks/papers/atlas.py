@@ -309,11 +309,12 @@ def halves(X, y, number) -> Split:
 
 def bandwidth(atlas, X, share) -> float:
     """Gamma at which a row's weight spreads over a share of its nearest charts."""
-    from locallin.charts.charts import nearest_rule
+    from locallin.atlas import fitted_charts
+    from locallin.charts.affine import nearest_rule
     from locallin.coding import bandwidth_for_perplexity
 
     k = nearest_rule("auto", len(atlas.means_))
-    errors = atlas.estimator._nearest_charts(X, k)[1]
+    errors = fitted_charts(atlas.estimator, X.dtype).nearest(X, k)[1]
     perplexity = max(1.0, share * k)
     return float(1 / np.sqrt(bandwidth_for_perplexity(np.sqrt(errors), perplexity)))
 

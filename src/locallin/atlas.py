@@ -12,31 +12,38 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances_argmin
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locallin.anchors import choose_anchors
-from locallin.charts.charts import (
+from locallin.charts.affine import (
     Charts,
-    chart_codes,
+    center_and_variance,
+    chart_weights,
+    codes_of,
+    components_rule,
+    empty_charts,
     gamma_rule,
     nearest_rule,
     sample_rows,
-    smallest,
 )
 from locallin.charts.labelling import memberships, neighbor_graph
-from locallin.charts.learner import AtlasLearner, Fit, check_graph, find_neighbors
+from locallin.charts.learner import (
+    AtlasLearner,
+    Fit,
+    check_graph,
+    cluster_groups,
+    find_neighbors,
+    random_groups,
+)
 from locallin.charts.max_flow import choose_backend
-from locallin.engine.matrix import BLOCK
-from locallin.engine.parallel import Crew, in_threads, row_blocks, single_threaded_blas
+from locallin.engine.parallel import Crew, single_threaded_blas
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
     unchanged_on_error,
     validate_parameters,
 )
+from locallin.kernels.charts import NeighborGraph
 
 __all__ = ["Atlas"]
 
@@ -238,11 +245,6 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return len(self.means_) if self.output == "weights" else self.n_components_ + 1
 
-    def _charts(self, dtype) -> Charts:
-        """The charts as numbers of the given kind."""
-        parts = self.center_, self.means_ - self.center_, self.components_
-        return Charts(*(part.astype(dtype, copy=False) for part in parts))
-
     def fit(self, X, y=None, graph=None):
         """Learn the charts.
 
@@ -274,27 +276,10 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _fit(self, X, graph) -> bool:
         rng = check_random_state(self.random_state)
         self.max_flow_ = choose_backend(self.max_flow)
-        center, variance = _center_and_variance(X)
-        limits = np.finfo(X.dtype)
-        if not variance * X.shape[0] < float(limits.max) * float(limits.eps):
-            raise ValueError(
-                f"The rows of X have a mean squared norm of {variance:.2g}, outside "
-                f"the range of {X.dtype}: scale the features, e.g. with "
-                "StandardScaler."
-            )
+        center, variance = center_and_variance(X)
         self.mdl_ = float(self.mdl * variance)
-        wanted = self.n_components
-        if wanted == "auto":
-            wanted = min(30, round(2 * np.sqrt(X.shape[1])))
-        self.n_components_ = d = int(min(wanted, X.shape[1]))
-        began = time.perf_counter()
-
-        def report(text):
-            if self.verbose:
-                print(
-                    f"[Atlas] {text}, {time.perf_counter() - began:.1f} s", flush=True
-                )
-
+        self.n_components_ = components_rule(self.n_components, X.shape[1])
+        report = self._reporter()
         if graph is None:
             neighbors = find_neighbors(
                 X, self.n_neighbors, self.neighbors, self.n_jobs, rng
@@ -302,28 +287,8 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             neighbors = check_graph(graph, X.shape[0])
         report(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
-        linked = neighbor_graph(neighbors)
-        with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
-            learner = AtlasLearner(
-                X, linked, d, self.mdl_, self.max_flow_, crew, rng,
-                lambda stage, energy, m: report(
-                    f"{stage}: energy {energy:.6g}, {m} charts"
-                ),
-            )  # fmt: skip
-            groups = self._start(X, d, rng)
-            shape = len(groups), X.shape[1]
-            charts = Charts(
-                center,
-                np.zeros(shape, X.dtype),
-                np.zeros((shape[0], d, shape[1]), X.dtype),
-            )
-            if self.init == "kmeans":
-                fit = learner.fit_once(charts, groups)
-            else:
-                learner.fit_to(charts, list(enumerate(groups)))
-                report(f"{len(groups)} random charts")
-                fit = learner.run(charts, self.max_iter)
-            self._keep(fit)
+        fit = self._learn(X, center, neighbor_graph(neighbors), rng, report)
+        self._keep(fit)
         self._choose_weights(X, rng)
         if not (fit.converged or fit.interrupted):
             warnings.warn(
@@ -334,21 +299,35 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         return fit.interrupted
 
-    def _start(self, X, d, rng) -> list[np.ndarray]:
-        """Rows of the first charts."""
-        n = X.shape[0]
-        wanted = self.n_proposals
-        if self.init == "kmeans":
-            wanted = round(np.sqrt(n)) if wanted == "auto" else wanted
-            centres = choose_anchors(X, wanted, random_state=rng)
-            nearest = pairwise_distances_argmin(X, centres)
-            return [np.flatnonzero(nearest == i) for i in np.unique(nearest)]
-        if wanted == "auto":
-            wanted = int(np.clip(n // 45, 10, 2000))
-        seeds = rng.choice(n, min(wanted, n), replace=False)
-        size = min(n, max(2 * (d + 1), 2 * n // len(seeds)))
-        search = NearestNeighbors(n_neighbors=size, algorithm="brute").fit(X)
-        return list(search.kneighbors(X[seeds], return_distance=False))
+    def _reporter(self):
+        began = time.perf_counter()
+
+        def report(text):
+            if self.verbose:
+                print(
+                    f"[Atlas] {text}, {time.perf_counter() - began:.1f} s", flush=True
+                )
+
+        return report
+
+    def _learn(self, X, center, graph: NeighborGraph, rng, report) -> Fit:
+        def monitor(stage, energy, n_charts):
+            report(f"{stage}: energy {energy:.6g}, {n_charts} charts")
+
+        d = self.n_components_
+        # One thread of BLAS in each of ours: the same sums for any number of them.
+        with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
+            learner = AtlasLearner(
+                X, graph, d, self.mdl_, self.max_flow_, crew, rng, monitor
+            )
+            if self.init == "kmeans":
+                groups = cluster_groups(X, self.n_proposals, rng)
+                return learner.fit_once(empty_charts(center, len(groups), d), groups)
+            groups = random_groups(X, self.n_proposals, d, rng)
+            charts = empty_charts(center, len(groups), d)
+            learner.fit_to(charts, list(enumerate(groups)))
+            report(f"{len(groups)} random charts")
+            return learner.run(charts, self.max_iter)
 
     def _keep(self, fit: Fit) -> None:
         charts = fit.charts
@@ -370,8 +349,10 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.gamma_ = self.gamma
         if self.gamma == "auto":
             sample = sample_rows(X, rng)
-            errors = self._nearest_charts(sample, self.n_nearest_, self.n_jobs)[1]
-            self.gamma_ = gamma_rule(errors)
+            charts = fitted_charts(self, X.dtype)
+            self.gamma_ = gamma_rule(
+                charts.nearest(sample, self.n_nearest_, self.n_jobs)[1]
+            )
 
     def _validate(self, X, reset):
         return validate_data(
@@ -382,26 +363,6 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             dtype=[np.float64, np.float32],
             order="C",
         )
-
-    def _in_blocks(self, X, function, n_jobs=None) -> list:
-        """Call ``function(charts, centered rows)`` for blocks of validated X."""
-        charts = self._charts(X.dtype)
-        with single_threaded_blas():
-            return in_threads(
-                lambda *bounds: function(charts, charts.centered(X, slice(*bounds))),
-                row_blocks(X.shape[0], BLOCK),
-                n_jobs,
-            )
-
-    def _nearest_charts(self, X, k, n_jobs=None) -> tuple[np.ndarray, np.ndarray]:
-        """The k charts of smallest error and the errors, both (n, k), ascending."""
-
-        def work(charts, rows):
-            return smallest(charts.errors(rows), k)
-
-        parts = self._in_blocks(X, work, n_jobs)
-        nearest, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return nearest.astype(np.int32), errors
 
     def transform(self, X):
         """Weights on the nearest charts, or coordinates in the nearest.
@@ -421,37 +382,17 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
+        charts = fitted_charts(self, X.dtype)
         if self.output == "weights":
-            nearest, errors = self._nearest_charts(X, self.n_nearest_, self.n_jobs)
-            codes = chart_codes(nearest, errors, self.gamma_)
+            nearest, errors = charts.nearest(X, self.n_nearest_, self.n_jobs)
+            codes = codes_of(*chart_weights(nearest, errors, self.gamma_))
             return sparse.csr_matrix(
                 (codes.values, codes.indices, codes.indptr),
                 shape=(X.shape[0], len(self.means_)),
             )
-        nearest = self._nearest_charts(X, 1, self.n_jobs)[0]
-        coordinates = self._coordinates(X, nearest, self.n_jobs)[:, 0]
+        nearest = charts.nearest(X, 1, self.n_jobs)[0]
+        coordinates = charts.coordinates(X, nearest, self.n_jobs)[:, 0]
         return np.column_stack([nearest.astype(X.dtype), coordinates])
-
-    def _coordinates(self, X, charts_of_rows, n_jobs=None) -> np.ndarray:
-        """Coordinates C_i (x - mu_i) of each row in some charts, (n, k, d)."""
-        n, k = charts_of_rows.shape
-        charts = self._charts(X.dtype)
-        out = np.empty((n, k, self.n_components_), X.dtype)
-        flat = charts_of_rows.ravel()
-        order = np.argsort(flat, kind="stable")
-        starts = np.searchsorted(flat[order], np.arange(len(charts) + 1))
-
-        def project(i, entries):
-            rows = charts.centered(X, entries // k) - charts.means[i]
-            out[entries // k, entries % k] = rows @ charts.bases[i].T
-
-        tasks = []
-        for i in range(len(charts)):
-            for start, stop in row_blocks(starts[i + 1] - starts[i], BLOCK):
-                tasks.append((i, order[starts[i] + start : starts[i] + stop]))
-        with single_threaded_blas():
-            in_threads(project, tasks, n_jobs)
-        return out
 
     def reconstruction_errors(self, X) -> np.ndarray:
         """Squared distances of the rows from all charts (eq. 4).
@@ -468,9 +409,8 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return np.concatenate(
-            self._in_blocks(X, lambda charts, rows: charts.errors(rows), self.n_jobs)
-        )
+        charts = fitted_charts(self, X.dtype)
+        return np.concatenate(charts.in_blocks(X, charts.errors, self.n_jobs))
 
     def inverse_transform(self, X) -> np.ndarray:
         """Points of the data's space from a chart's number and coordinates (eq. 3).
@@ -523,15 +463,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return self.member_rows_[slice(*bounds)]
 
 
-def _center_and_variance(X) -> tuple[np.ndarray, float]:
-    """Mean of the rows, and their mean squared distance from it."""
-    if sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0), dtype=float).ravel()
-        with np.errstate(over="ignore"):
-            square = X.multiply(X).sum(dtype=float) / X.shape[0]
-        variance = square - mean @ mean
-    else:
-        mean = X.mean(axis=0, dtype=float)
-        with np.errstate(over="ignore"):
-            variance = X.var(axis=0, dtype=float).sum()
-    return mean.astype(X.dtype), max(float(variance), 0.0)
+def fitted_charts(atlas: Atlas, dtype) -> Charts:
+    """Charts of a fitted atlas, as numbers of the given kind."""
+    parts = atlas.center_, atlas.means_ - atlas.center_, atlas.components_
+    return Charts(*(part.astype(dtype, copy=False) for part in parts))

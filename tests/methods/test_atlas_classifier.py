@@ -19,6 +19,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from locallin import Atlas, AtlasClassifier
 from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
+from locallin.methods.atlas import charted_rows
 from locallin.solvers.kernel_svm import ChartKernel, solve_kernel_svm
 
 LINEAR = ["linear", "quadratic", "quadratic-cross"]
@@ -32,8 +33,8 @@ def frozen(digits):
 
 def gram(clf, X, Y):
     """The kernel as the classifier computes it."""
-    kernel = ChartKernel.of(clf._charted(Y), len(clf.atlas_.means_))
-    return kernel.block(clf._charted(X), len(Y))
+    kernel = ChartKernel.of(charted_rows(clf, Y), len(clf.atlas_.means_))
+    return kernel.block(charted_rows(clf, X), len(Y))
 
 
 def local_kernel(clf):
@@ -91,7 +92,7 @@ def test_hard_assignment_knows_no_unit(digits, frozen, kernel, normalize):
     settings = {"kernel": kernel, "assignment": "hard", "normalize": normalize}
     clf = AtlasClassifier(frozen, random_state=0, **settings).fit(X, y)
     if not normalize:
-        assert (clf._encode(X_test)[0].values == 1).all()
+        assert (charted_rows(clf, X_test).weights == 1).all()
     unit = 2.0**17  # exact
     large = copy(frozen.estimator)
     large.center_, large.means_ = unit * large.center_, unit * large.means_
@@ -106,7 +107,8 @@ def test_hard_assignment_knows_no_unit(digits, frozen, kernel, normalize):
 
 def features(clf, X):
     """z = w [1, ...] of every chart (eq. 13-15), formed."""
-    codes, points = clf._encode(X)
+    charted = charted_rows(clf, X)
+    codes, points = charted.codes, charted.coordinates
     n, k, _ = points.shape
     rows = [
         [reference.chart_features(p, clf.kernel, clf.intercept_scaling_) for p in row]
@@ -180,7 +182,7 @@ def test_decomposition_reaches_the_optimum(monkeypatch, digits, frozen, squared)
     """Many small working sets end where one that holds all rows does."""
     X, y = digits[0][:500], np.where(digits[1][:500] > 4, 1, -1)
     clf = AtlasClassifier(frozen).fit(X, y)
-    rows, m = clf._charted(X), len(clf.atlas_.means_)
+    rows, m = charted_rows(clf, X), len(clf.atlas_.means_)
     upper = np.random.RandomState(0).uniform(1, 5, size=500)
     settings = {"squared": squared, "tol": 1e-5, "max_iter": 10_000, "stop": Event()}
     whole = solve_kernel_svm(rows, m, y, upper, **settings)
@@ -201,7 +203,7 @@ def test_kernel_svm_against_an_interior_point_solver(squared, digits, frozen):
     upper = np.random.RandomState(0).uniform(0.5, 3, size=60)
     settings = {"squared": squared, "tol": 1e-8, "max_iter": 1000, "stop": Event()}
     ours = solve_kernel_svm(
-        clf._charted(X), len(clf.atlas_.means_), y, upper, **settings
+        charted_rows(clf, X), len(clf.atlas_.means_), y, upper, **settings
     )
     K = gram(clf, X, X)
     root = np.linalg.cholesky(K + 1e-10 * np.eye(60))

@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy import sparse
+from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
-from locallin.charts.charts import Charts, principal_chart, smallest
+from locallin.anchors import choose_anchors
+from locallin.charts.affine import Charts, principal_chart, smallest
 from locallin.charts.labelling import (
     expansion_candidates,
     expansion_network,
@@ -103,6 +105,24 @@ def check_graph(graph, n: int) -> np.ndarray:
     if (graph == np.arange(n)[:, None]).any():
         raise ValueError("graph names a row among its own neighbours.")
     return np.ascontiguousarray(graph, np.int32)
+
+
+def cluster_groups(X, n_clusters: int | str, rng) -> list[np.ndarray]:
+    """Rows of the clusters of k-means, by default as many as the root of the rows."""
+    wanted = round(np.sqrt(X.shape[0])) if n_clusters == "auto" else n_clusters
+    centres = choose_anchors(X, wanted, random_state=rng)
+    nearest = pairwise_distances_argmin(X, centres)
+    return [np.flatnonzero(nearest == i) for i in np.unique(nearest)]
+
+
+def random_groups(X, n_groups: int | str, d: int, rng) -> list[np.ndarray]:
+    """Rows nearest to some drawn at random; by default one group for 45 rows."""
+    n = X.shape[0]
+    wanted = int(np.clip(n // 45, 10, 2000)) if n_groups == "auto" else n_groups
+    seeds = rng.choice(n, min(wanted, n), replace=False)
+    size = min(n, max(2 * (d + 1), 2 * n // len(seeds)))
+    search = NearestNeighbors(n_neighbors=size, algorithm="brute").fit(X)
+    return list(search.kneighbors(X[seeds], return_distance=False))
 
 
 class AtlasLearner:

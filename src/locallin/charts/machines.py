@@ -1,11 +1,15 @@
-"""What the machines of a chart classifier share: who against whom, scores, weights."""
+"""Machines on charts: pairs of classes, linear scores, local weights, votes."""
 
 from itertools import combinations
 
 import numpy as np
 
+from locallin.charts.affine import ChartedRows
 from locallin.kernels.predict import entries_by_anchor
-from locallin.kernels.rows import expanded
+from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
+
+# Features of a linear kernel: coordinates alone, or made of them.
+FEATURES = {"linear": None, "quadratic": SQUARES, "quadratic-cross": PRODUCTS}
 
 
 def machines_of(n_classes: int, multi_class: str) -> list[tuple[int, int | None]]:
@@ -17,34 +21,39 @@ def machines_of(n_classes: int, multi_class: str) -> list[tuple[int, int | None]
     return list(combinations(range(n_classes), 2))
 
 
-def linear_scores(codes, points, coef, intercept, kind) -> np.ndarray:
+def linear_scores(rows: ChartedRows, coef, intercept, kind: int | None) -> np.ndarray:
     """Scores of all machines, chart by chart: one product for the rows it serves."""
-    n, k, d = points.shape
-    starts, entries, rows = entries_by_anchor(codes, len(coef))
-    flat = points.reshape(n * k, d)
-    out = np.zeros((n, coef.shape[1]), points.dtype)
+    codes = rows.codes
+    n, k, d = rows.coordinates.shape
+    starts, entries, served = entries_by_anchor(codes, len(coef))
+    flat = rows.coordinates.reshape(n * k, d)
+    out = np.zeros((n, coef.shape[1]), flat.dtype)
     for chart in np.flatnonzero(np.diff(starts)):
         here = slice(*starts[chart : chart + 2])
         features = flat[entries[here]]
         if kind is not None:
             features = expanded(features, kind)
         values = features @ coef[chart].T + intercept[chart]
-        out[rows[here]] += codes.values[entries[here], None] * values
+        out[served[here]] += codes.values[entries[here], None] * values
     return out
 
 
-def local_models(codes, points, scale, coef, intercept, atlas):
-    """Effective weights (n, machines, D) and intercepts (n, machines) of each row."""
-    n, k, _ = points.shape
-    charts = codes.indices.reshape(n, k)
-    weights = codes.values.reshape(n, k)
-    shape = n, coef.shape[1], atlas.means_.shape[1]
-    out, offset = np.zeros(shape, points.dtype), np.zeros(shape[:2], points.dtype)
-    for i in range(n):
-        for chart, g, p in zip(charts[i], weights[i], points[i], strict=True):
-            direction = _secant(coef[chart], p) / scale @ atlas.components_[chart]
+def local_models(
+    rows: ChartedRows, means, bases, unit: float, coef, intercept
+) -> tuple[np.ndarray, np.ndarray]:
+    """Effective weights (n, machines, D) and intercepts (n, machines) of each row.
+
+    Coordinates of the rows are in units of ``unit``.
+    """
+    shape = len(rows), coef.shape[1], means.shape[1]
+    dtype = rows.coordinates.dtype
+    out, offset = np.zeros(shape, dtype), np.zeros(shape[:2], dtype)
+    for i in range(len(rows)):
+        row = zip(rows.charts[i], rows.weights[i], rows.coordinates[i], strict=True)
+        for chart, g, p in row:
+            direction = _secant(coef[chart], p) / unit @ bases[chart]
             out[i] += g * direction
-            offset[i] += g * (intercept[chart] - direction @ atlas.means_[chart])
+            offset[i] += g * (intercept[chart] - direction @ means[chart])
     return out, offset
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locallin.atlas import Atlas
+from locallin.atlas import Atlas, fitted_charts
 from locallin.inspection._drawing import one_axes, pyplot
 from locallin.inspection.unwrap import take_apart
 
@@ -102,7 +102,9 @@ class ChartDisplay:
         check_is_fitted(atlas)
         for steps in before:
             X = steps.transform(X)
-        X = atlas._validate(X, reset=False)
+        X = validate_data(
+            atlas, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
+        )
         nearest = _charts_of(atlas, X, labels)
         if sparse.issparse(X):
             X = X.toarray()
@@ -177,7 +179,7 @@ class ChartDisplay:
 
 def _charts_of(atlas, X, labels) -> np.ndarray:
     if labels is None:
-        return atlas._nearest_charts(X, 1)[0][:, 0]
+        return fitted_charts(atlas, X.dtype).nearest(X, 1)[0][:, 0]
     labels = column_or_1d(labels)
     check_consistent_length(X, labels)
     n_charts = len(atlas.means_)

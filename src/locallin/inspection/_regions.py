@@ -20,7 +20,7 @@ from locallin.inspection.unwrap import (
     open_up,
 )
 from locallin.methods.anchored import AnchoredClassifier
-from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.atlas import AtlasClassifier, charted_rows
 from locallin.methods.ml3 import ML3Classifier
 
 _MODELS_IN_TEXT = 20
@@ -287,7 +287,7 @@ def _local_models(opened: Opened, predicted) -> _LocalModels:
             classifier.coef_.reshape(n_classes * m, 1, -1),
         )
     if isinstance(classifier, AtlasClassifier):
-        codes = classifier._encode(X, classifier.n_jobs)[0]
+        codes = charted_rows(classifier, X, classifier.n_jobs).codes
         m = len(classifier.atlas_.means_)
         shape = X.shape[0], m
         weights = sparse.csr_matrix(

@@ -13,9 +13,21 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from locallin.atlas import Atlas
-from locallin.charts.charts import chart_codes, gamma_rule, nearest_rule, sample_rows
-from locallin.charts.machines import linear_scores, local_models, machines_of, votes
+from locallin.atlas import Atlas, fitted_charts
+from locallin.charts.affine import (
+    ChartedRows,
+    chart_weights,
+    gamma_rule,
+    nearest_rule,
+    sample_rows,
+)
+from locallin.charts.machines import (
+    FEATURES,
+    linear_scores,
+    local_models,
+    machines_of,
+    votes,
+)
 from locallin.engine.parallel import in_threads, single_threaded_blas
 from locallin.engine.sklearn_api import (
     Interval,
@@ -26,22 +38,10 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
-from locallin.kernels.rows import PRODUCTS, SQUARES, Codes, Rows, n_expanded
+from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
 from locallin.solvers.convex import Problem, solve_dual
-from locallin.solvers.kernel_svm import ChartedRows, ChartKernel, solve_kernel_svm
-
-# What the local models of a linear kernel see: coordinates alone, or made of them.
-_FEATURES = {"linear": None, "quadratic": SQUARES, "quadratic-cross": PRODUCTS}
-
-
-def has_relative_weights(classifier: "AtlasClassifier") -> bool:
-    """Whether weights on charts sum to one in each row before they are normalised.
-
-    It makes no difference to a kernel that is normalised, and turns the one weight of
-    hard assignment into the 1 of eq. 6.
-    """
-    return classifier.normalize or classifier.assignment == "hard"
+from locallin.solvers.kernel_svm import ChartKernel, solve_kernel_svm
 
 
 class AtlasClassifier(ScoringClassifier):
@@ -179,7 +179,7 @@ class AtlasClassifier(ScoringClassifier):
     _parameter_constraints: dict = {
         **ScoringClassifier._parameter_constraints,
         "atlas": [Atlas, FrozenEstimator, None],
-        "kernel": [StrOptions({"rbf", *_FEATURES})],
+        "kernel": [StrOptions({"rbf", *FEATURES})],
         "assignment": [StrOptions({"soft", "hard"})],
         "n_nearest": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -334,11 +334,10 @@ class AtlasClassifier(ScoringClassifier):
         wanted = 1 if self.assignment == "hard" else self.n_nearest
         self.n_nearest_ = nearest_rule(wanted, len(self.atlas_.means_))
         sample = sample_rows(X, rng)
-        nearest, errors = self.atlas_._nearest_charts(
-            sample, self.n_nearest_, self.n_jobs
-        )
+        charts = fitted_charts(self.atlas_, X.dtype)
+        nearest, errors = charts.nearest(sample, self.n_nearest_, self.n_jobs)
         self.gamma_ = gamma_rule(errors) if self.gamma == "auto" else self.gamma
-        points = self.atlas_._coordinates(sample, nearest[:, :1], self.n_jobs)
+        points = charts.coordinates(sample, nearest[:, :1], self.n_jobs)
         scale = float(np.sqrt(np.square(points, dtype=float).sum(axis=-1).mean()))
         scale = scale or 1.0
         if self.kernel == "rbf":
@@ -349,36 +348,6 @@ class AtlasClassifier(ScoringClassifier):
             self.intercept_scaling_ = (
                 1.0 if self.intercept_scaling == "auto" else self.intercept_scaling
             )
-
-    def _encode(self, X, n_jobs=None) -> tuple[Codes, np.ndarray]:
-        """Weights of the rows on their charts, and scaled coordinates (n, k, d)."""
-        atlas, k = self.atlas_, self.n_nearest_
-        nearest, errors = atlas._nearest_charts(X, k, n_jobs)
-        codes = chart_codes(
-            nearest, errors, self.gamma_, relative=has_relative_weights(self)
-        )
-        charts = codes.indices.reshape(X.shape[0], k)
-        points = atlas._coordinates(X, charts, n_jobs)
-        points /= points.dtype.type(
-            self.sigma_ if self.kernel == "rbf" else self.scale_
-        )
-        if self.normalize:
-            if self.kernel == "rbf":
-                squares = np.square(codes.values.reshape(charts.shape)).sum(axis=1)
-            else:
-                rows = Rows(points, _FEATURES[self.kernel], None)
-                squares = feature_norms(rows, codes, self.intercept_scaling_**2)
-            lengths = np.repeat(np.sqrt(squares), k).astype(points.dtype)
-            codes = codes._replace(values=codes.values / lengths)
-        return codes, points
-
-    def _charted(self, X, n_jobs=None) -> ChartedRows:
-        """Rows as the chart kernel sees them."""
-        codes, points = self._encode(X, n_jobs)
-        shape = points.shape[:2]
-        return ChartedRows(
-            codes.indices.reshape(shape), codes.values.reshape(shape), points
-        )
 
     def _default_alpha_for(self, squares) -> float:
         """C = 10 where the kernel's diagonal has the given mean."""
@@ -400,7 +369,7 @@ class AtlasClassifier(ScoringClassifier):
         return report
 
     def _fit_rbf(self, X, rows, target, stop: Event) -> list:
-        charted = self._charted(X[rows], self.n_jobs)
+        charted = charted_rows(self, X[rows], self.n_jobs)
         n_charts = len(self.atlas_.means_)
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
         upper = target.weights / (self.alpha_ * len(rows))
@@ -439,8 +408,8 @@ class AtlasClassifier(ScoringClassifier):
         return [solution for _, solution in solved]
 
     def _fit_linear(self, X, rows, target, stop: Event, rng) -> list:
-        codes, points = self._encode(X[rows], self.n_jobs)
-        kind = _FEATURES[self.kernel]
+        charted = charted_rows(self, X[rows], self.n_jobs)
+        kind, points, codes = FEATURES[self.kernel], charted.coordinates, charted.codes
         local = Rows(points, kind, None)
         norms = feature_norms(local, codes, self.intercept_scaling_**2)
         self.alpha_ = self._default_alpha_for(norms)
@@ -499,15 +468,14 @@ class AtlasClassifier(ScoringClassifier):
             )
 
             def score(part):
-                charted = self._charted(part)
-                return kernel.scores(charted, self.dual_coef_) + self.intercept_
+                rows = charted_rows(self, part)
+                return kernel.scores(rows, self.dual_coef_) + self.intercept_
 
         else:
 
             def score(part):
-                kind = _FEATURES[self.kernel]
-                model = self.coef_, self.intercept_, kind
-                return linear_scores(*self._encode(part), *model)
+                model = self.coef_, self.intercept_, FEATURES[self.kernel]
+                return linear_scores(charted_rows(self, part), *model)
 
         with single_threaded_blas():
             scores = self._in_blocks(X, score)
@@ -568,7 +536,48 @@ class AtlasClassifier(ScoringClassifier):
     def _local_model(self, X) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        codes, points = self._encode(X, self.n_jobs)
         return local_models(
-            codes, points, self.scale_, self.coef_, self.intercept_, self.atlas_
+            charted_rows(self, X, self.n_jobs),
+            self.atlas_.means_,
+            self.atlas_.components_,
+            self.scale_,
+            self.coef_,
+            self.intercept_,
         )
+
+
+def has_relative_weights(classifier: AtlasClassifier) -> bool:
+    """Whether weights on charts sum to one in each row before they are normalised.
+
+    It makes no difference to a kernel that is normalised, and turns the one weight of
+    hard assignment into the 1 of eq. 6.
+    """
+    return classifier.normalize or classifier.assignment == "hard"
+
+
+def charted_rows(
+    classifier: AtlasClassifier, X, n_jobs: int | None = None
+) -> ChartedRows:
+    """Validated rows as the machines see them: on charts, in units of length."""
+    charts = fitted_charts(classifier.atlas_, X.dtype)
+    nearest, errors = charts.nearest(X, classifier.n_nearest_, n_jobs)
+    found, weights = chart_weights(
+        nearest,
+        errors,
+        classifier.gamma_,
+        relative=has_relative_weights(classifier),
+    )
+    rbf = classifier.kernel == "rbf"
+    points = charts.coordinates(X, found, n_jobs)
+    points /= points.dtype.type(classifier.sigma_ if rbf else classifier.scale_)
+    rows = ChartedRows(found, weights, points)
+    if not classifier.normalize:
+        return rows
+    if rbf:
+        squares = np.square(weights).sum(axis=1)
+    else:
+        features = Rows(points, FEATURES[classifier.kernel], None)
+        constant = classifier.intercept_scaling_**2
+        squares = feature_norms(features, rows.codes, constant)
+    lengths = np.sqrt(squares).astype(points.dtype)
+    return ChartedRows(found, weights / lengths[:, None], points)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from locallin.charts.affine import ChartedRows
 from locallin.kernels.smo import Dual, scatter_add, smo_steps, violation
 
 # Rows that are optimised together: their part of the Gram matrix is all that is held.
@@ -14,31 +15,11 @@ _WORKING_SET = 1024
 _INNER_STEPS = 100
 
 
-@dataclass(frozen=True)
-class ChartedRows:
-    """Rows as the chart kernel sees them (eq. 5 and 8).
-
-    Row i has weight ``weights[i, q]`` on chart ``charts[i, q]``, where its
-    coordinates are ``coordinates[i, q]``. The kernel of two rows is
-
-        sum over the charts they share of w w' exp(-|p - p'|^2 / sigma^2).
-    """
-
-    charts: np.ndarray  # (n, k)
-    weights: np.ndarray  # (n, k)
-    coordinates: np.ndarray  # (n, k, d), divided by sigma
-
-    def __len__(self) -> int:
-        return len(self.charts)
-
-    def __getitem__(self, rows) -> "ChartedRows":
-        return ChartedRows(
-            self.charts[rows], self.weights[rows], self.coordinates[rows]
-        )
-
-
 class ChartKernel(NamedTuple):
     """Rows sorted by chart, to take their kernel with any others chart by chart.
+
+    The kernel of two rows (eq. 5 and 8) is the sum over the charts they share of
+    w w' exp(-|p - p'|^2), with coordinates in units of sigma.
 
     Chart i has the entries ``starts[i] .. starts[i + 1]``: the number of a row, and a
     point [sqrt(2) p, 1, log w - |p|^2] made of its coordinates and its weight. The
