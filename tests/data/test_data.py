@@ -74,6 +74,19 @@ def test_formats_give_the_same_rows(tmp_path, format, y):
     assert np.array_equal(np.concatenate([labels for _, labels in blocks]), y)
 
 
+@pytest.fixture(params=["pyarrow", "csv module"])
+def each_reader(request, monkeypatch):
+    """Runs a test with both readers of CSV."""
+    if request.param == "pyarrow":
+        pytest.importorskip("pyarrow.csv")
+    else:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+
+both_readers = pytest.mark.usefixtures("each_reader")
+
+
+@both_readers
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
 @pytest.mark.parametrize("header", [True, False])
 def test_csv_is_understood_without_help(write, delimiter, header):
@@ -83,6 +96,7 @@ def test_csv_is_understood_without_help(write, delimiter, header):
     assert data.names == (["a", "b"] if header else None)
 
 
+@both_readers
 def test_the_label_column_by_name_and_position(write):
     path = write("kind,a,b\nx,1,2\ny,3,4\n")
     for label in ("kind", 0, -3):
@@ -103,6 +117,7 @@ def test_numbered_columns(write):
     assert len(read(write("1,2,rose\n3,4,lily\n5,6,rose\n")).y) == 3
 
 
+@both_readers
 def test_known_features_are_found_by_name(write):
     path = write("b,more,kind,a\n1,9,x,2\n3,9,y,4\n")
     X, y, _ = read(path, features=["a", "b"], label="kind")
@@ -113,6 +128,7 @@ def test_known_features_are_found_by_name(write):
         read(path, features=["a", "c", "d"])
 
 
+@both_readers
 def test_known_features_make_the_label_optional(write):
     for text, y in (("1,2\n3,4\n", None), ("1,2,0\n3,4,1\n", [0, 1])):
         data = read(write(text), features=2)
@@ -140,6 +156,7 @@ def test_standard_input(tmp_path, monkeypatch, extension):
     assert [block.shape for block, _ in batches("-", 3, features=2)] == [(3, 2), (2, 2)]
 
 
+@both_readers
 def test_packed_and_unnamed_files(write):
     path = write(gzip.compress(table(NUMBERS).encode()), "data.csv.gz")
     assert np.array_equal(read(path).X, X)
@@ -168,6 +185,7 @@ def test_blocks_of_sparse_rows_are_of_one_width(write):
     assert read(write("1 0:1 2:1\n", "data.svm"), zero_based=True).X.shape == (1, 3)
 
 
+@both_readers
 def test_labels_of_blocks_have_one_type(write):
     path = write("1,0\n2,1\n3,a\n", "data.csv")
     with pytest.raises(DataError, match="label 'a' is not a number"):
@@ -199,6 +217,7 @@ BAD = {
 }
 
 
+@both_readers
 @pytest.mark.parametrize("text", BAD, ids=list(BAD.values()))
 def test_bad_csv(write, text):
     path = write(text)
@@ -209,6 +228,7 @@ def test_bad_csv(write, text):
         list(batches(path, 1))
 
 
+@both_readers
 def test_errors_in_a_late_block_name_the_line(write):
     lines = ["1,2,0", ""] + ["3,4,1"] * 5000
     lines[4800] = "3,four,1"
@@ -217,6 +237,7 @@ def test_errors_in_a_late_block_name_the_line(write):
         read(path)
 
 
+@both_readers
 def test_quotes_may_begin_anywhere(write, monkeypatch):
     from locallin.data import _lines
 
@@ -242,6 +263,57 @@ def test_quotes_may_begin_anywhere(write, monkeypatch):
                 list(batches(path, 7))
 
 
+@both_readers
+def test_quotes_that_end_in_their_line(write):
+    lines = ['"a","b","kind"', '"1",2,"x, y"', '3," 4 ","z"', '5,6,"z"', "7,8,z"]
+    for end in ("\n", "\r\n"):
+        X, y, names = read(write(end.join(lines)))
+        assert X.tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+        assert y.tolist() == ["x, y", "z", "z", "z"]
+        assert names == ["a", "b"]
+    with pytest.raises(DataError, match=r"line 6, column 2 \('b'\): 'q'"):
+        read(write("\n".join([*lines, '9,"q","z"'])))
+
+
+@both_readers
+@pytest.mark.parametrize("text", ["two,x\n3,\n", "1,2,3\n1,nan\n", "1,\n1,2,3\n"])
+def test_the_first_of_several_errors_is_told(write, text):
+    with pytest.raises(DataError, match=r"data\.csv, line 3"):
+        read(write("a,label\n0,x\n" + text), header=True)
+
+
+def test_wide_rows_and_what_pyarrow_refuses(write, monkeypatch):
+    pytest.importorskip("pyarrow.csv")
+    from locallin.data import _csv, _lines
+
+    parsers = []
+
+    def recorded(*arguments):
+        parser = make_parser(*arguments)
+
+        def parse(*text):
+            parsers.append(parser(*text) is not None)
+            return parser(*text)
+
+        return parse
+
+    make_parser = _csv.arrow_parser
+    monkeypatch.setattr(_csv, "arrow_parser", recorded)
+    monkeypatch.setattr(_lines, "CHUNK", 5000)
+    wide = np.arange(12000.0).reshape(4, 3000)
+    text = "\n".join(",".join(map(repr, row)) for row in wide.tolist())
+    assert np.array_equal(read(write(text), label=None).X, wide)
+    assert all(parsers)
+    parsers.clear()
+    monkeypatch.setattr(_lines, "CHUNK", 500)
+    lines = [f"{i},{i},u" for i in range(1000)]
+    lines[10] = "+10,1_0,u"
+    assert read(write("\n".join(lines))).X[10].tolist() == [10, 10]
+    assert parsers.count(False) == 1
+    assert len(parsers) > 3
+
+
+@both_readers
 def test_wrong_delimiter_and_missing_label(write):
     path = write("a,b,y\n1,2,0\n3,4,1\n")
     with pytest.raises(DataError, match=r"one column only.*delimiter ';'"):
@@ -290,7 +362,8 @@ def test_bad_libsvm(write, text):
         list(batches(path, 1))
 
 
-def test_numbers_are_read_to_the_last_bit(write):
+@pytest.fixture(scope="module")
+def hard_words():
     rng = np.random.default_rng(0)
     values = rng.integers(0, 2**63, 20000).view(np.float64)
     values = np.concatenate([values[np.isfinite(values)], rng.normal(size=5000)])
@@ -304,10 +377,22 @@ def test_numbers_are_read_to_the_last_bit(write):
     words += ["5e-324", "2.2250738585072011e-308", "1.7976931348623157e308", "1e-400"]
     words += ["18446744073709551616", "0e99999", f"{1:030d}.5", "0." + 30 * "0" + "123"]
     words += ["123456789012345678901234567890", f"1{300 * '0'}e-300", "1_0"]
-    expected = np.array([float(word) for word in words])
-    lines = "".join(f"{word} 1:{word}\t2:1\r\n" for word in words)
-    X, y, _ = read(write(lines, "data.svm"))
-    for found in (X.data[::2], y):
+    return words
+
+
+@pytest.mark.parametrize("reader", ["libsvm", "pyarrow", "csv module"])
+def test_numbers_are_read_to_the_last_bit(write, monkeypatch, reader, hard_words):
+    expected = np.array([float(word) for word in hard_words])
+    if reader == "libsvm":
+        lines = "".join(f"{word} 1:{word}\t2:1\r\n" for word in hard_words)
+        X, y, _ = read(write(lines, "data.svm"))
+        columns = X.data[::2], y
+    else:
+        if reader == "csv module":
+            monkeypatch.setitem(sys.modules, "pyarrow", None)
+        lines = "".join(f"{word}, {word}\r\n" for word in hard_words)
+        columns = read(write(lines), label=None, header=False).X.T
+    for found in columns:
         assert np.array_equal(found, expected)
         assert np.array_equal(np.signbit(found), np.signbit(expected))
 
