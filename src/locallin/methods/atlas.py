@@ -28,7 +28,7 @@ from locallin.charts.machines import (
     machines_of,
     votes,
 )
-from locallin.engine.parallel import in_threads, single_threaded_blas
+from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
@@ -40,8 +40,12 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
-from locallin.solvers.convex import Problem, solve_dual
-from locallin.solvers.kernel_svm import ChartKernel, solve_kernel_svm
+from locallin.solvers.chart_machines import (
+    solve_kernel_machines,
+    solve_linear_machines,
+)
+from locallin.solvers.convex import Problem
+from locallin.solvers.kernel_svm import ChartKernel
 
 
 class AtlasClassifier(ScoringClassifier):
@@ -372,94 +376,61 @@ class AtlasClassifier(ScoringClassifier):
         charted = charted_rows(self, X[rows], self.n_jobs)
         n_charts = len(self.atlas_.means_)
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
-        upper = target.weights / (self.alpha_ * len(rows))
         machines = machines_of(len(self.classes_), self.multi_class)
-        report = self._reporter(len(machines))
-
-        def learn(number, positive, negative):
-            labels = target.labels
-            here = np.arange(len(labels))
-            if negative is not None:
-                here = np.flatnonzero((labels == positive) | (labels == negative))
-            solution = solve_kernel_svm(
-                charted if negative is None else charted[here],
-                n_charts,
-                np.where(labels[here] == positive, 1, -1),
-                upper[here],
-                squared=self.loss == "squared_hinge",
-                tol=1e-3 if self.tol == "auto" else self.tol,
-                max_iter=self.max_iter,
-                stop=stop,
-            )
-            report(number, f"{np.count_nonzero(solution.dual)} support vectors")
-            return here, solution
-
-        tasks = [(i, *machine) for i, machine in enumerate(machines)]
-        solved = in_threads(learn, tasks, self.n_jobs)
-        dual = np.zeros((len(rows), len(machines)), X.dtype)
-        for machine, (here, solution) in enumerate(solved):
-            dual[here, machine] = solution.dual
+        solutions = solve_kernel_machines(
+            charted,
+            n_charts,
+            target,
+            machines,
+            self.alpha_,
+            report=self._reporter(len(machines)),
+            n_jobs=self.n_jobs,
+            squared=self.loss == "squared_hinge",
+            tol=1e-3 if self.tol == "auto" else self.tol,
+            max_iter=self.max_iter,
+            stop=stop,
+        )
+        dual = np.column_stack([s.dual for s in solutions]).astype(X.dtype)
         support = np.flatnonzero(dual.any(axis=1))
         self.support_ = rows[support]
         self.dual_coef_ = dual[support]
-        self.intercept_ = np.array([s.intercept for _, s in solved], X.dtype)
+        self.intercept_ = np.array([s.intercept for s in solutions], X.dtype)
         kernel = ChartKernel.of(charted[support], n_charts)
         self.support_starts_, self.support_rows_, self.support_points_ = kernel
-        return [solution for _, solution in solved]
+        return solutions
 
     def _fit_linear(self, X, rows, target, stop: Event, rng) -> list:
         charted = charted_rows(self, X[rows], self.n_jobs)
-        kind, points, codes = FEATURES[self.kernel], charted.coordinates, charted.codes
-        local = Rows(points, kind, None)
-        norms = feature_norms(local, codes, self.intercept_scaling_**2)
+        kind, codes = FEATURES[self.kernel], charted.codes
+        features = Rows(charted.coordinates, kind, None)
+        norms = feature_norms(features, codes, self.intercept_scaling_**2)
         self.alpha_ = self._default_alpha_for(norms)
         machines = machines_of(len(self.classes_), self.multi_class)
-        report = self._reporter(len(machines))
-        pairs = machines[0][1] is not None
-
-        def problem(visits, positive):
-            weights = target.weights
-            return Problem(
-                rows=local,
-                codes=codes,
-                target=Target(target.labels, np.asarray(positive), weights),
-                visits=visits,
-                n_anchors=len(self.atlas_.means_),
-                n_features=n_expanded(points.shape[2], kind),
-                # C is the same for every machine, however many rows it sees.
-                alpha=self.alpha_ * len(rows) / len(visits),
-                intercept_scaling=self.intercept_scaling_,
-                loss=LOSSES[self.loss],
-                strategy=ONE_VS_REST,
-                n_jobs=None if pairs else self.n_jobs,
-            )
-
-        tasks = []
-        if pairs:
-            for number, (positive, negative) in enumerate(machines):
-                among = np.isin(target.labels, (positive, negative))
-                tasks.append((number, np.flatnonzero(among), [positive]))
-        else:
-            tasks.append((0, np.arange(len(rows)), [c for c, _ in machines]))
-        seeds = rng.randint(np.iinfo(np.int32).max, size=len(tasks))
-
-        def learn(number, visits, positive):
-            solution = solve_dual(
-                problem(visits, positive),
-                max_iter=self.max_iter,
-                tol=1e-2 if self.tol == "auto" else self.tol,
-                rng=np.random.RandomState(seeds[number]),
-                monitor=lambda *_: stop.is_set(),
-            )
-            if solution.interrupted:
-                stop.set()
-            report(number, f"{solution.n_iter} passes")
-            return solution
-
-        solved = in_threads(learn, tasks, self.n_jobs)
-        self.coef_ = np.concatenate([s.coef for s in solved], axis=1)
-        self.intercept_ = np.concatenate([s.intercept for s in solved], axis=1)
-        return solved
+        problem = Problem(
+            rows=features,
+            codes=codes,
+            target=target,
+            visits=np.arange(len(rows)),
+            n_anchors=len(self.atlas_.means_),
+            n_features=n_expanded(charted.coordinates.shape[2], kind),
+            alpha=self.alpha_,
+            intercept_scaling=self.intercept_scaling_,
+            loss=LOSSES[self.loss],
+            strategy=ONE_VS_REST,
+            n_jobs=self.n_jobs,
+        )
+        solutions = solve_linear_machines(
+            problem,
+            machines,
+            report=self._reporter(len(machines)),
+            rng=rng,
+            stop=stop,
+            max_iter=self.max_iter,
+            tol=1e-2 if self.tol == "auto" else self.tol,
+        )
+        self.coef_ = np.concatenate([s.coef for s in solutions], axis=1)
+        self.intercept_ = np.concatenate([s.intercept for s in solutions], axis=1)
+        return solutions
 
     def _scores(self, X) -> np.ndarray:
         if self.kernel == "rbf":
