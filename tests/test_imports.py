@@ -33,31 +33,22 @@ LINE = {name: n for n, line in enumerate(ORDER.split("\n")) for name in line.spl
 SKLEARN_DOOR = "engine/sklearn_api.py"  # the one file with private scikit-learn
 # Private names of other libraries, and the files that may use them.
 FOREIGN = {
-    "dask/_base.py": {"_meta"},  # dask's description of what blocks hold
+    "dask/_classifier.py": {"_meta"},  # dask's description of what blocks hold
     "dask/_predict.py": {"_meta_nonempty"},
 }
 # What scikit-learn reads from any class, and methods of named tuples.
-PUBLIC = {"_parameter_constraints", "_replace", "_asdict"}
+PUBLIC = {"_parameter_constraints", "_replace", "_asdict", "_fields"}
 # Still to be done, by file: this list only becomes shorter.
 KNOWN = {
     "cli/_completion.py": "_SubParsersAction _actions _choices_actions",
     "cli/_report.py": "make_report write_page",
     "cli/_training.py": "_check_choices",
-    "dask/_fit.py": "_stream_classes",
-    "dask/_scheme.py": "_adam _begin_stream _detach _moving _partial_fit "
-    "_rows_of_batch _spaces _take_block",
-    "export/size.py": "_spaces _validate",
     "inspection/_charts.py": "_nearest_charts _validate",
-    "inspection/_counterfactual.py": "_winners",
-    "inspection/_explain.py": "_winners",
-    "inspection/_regions.py": "_encode _spaces _validate",
-    "inspection/unwrap.py": "_spaces _validate",
+    "inspection/_regions.py": "_encode",
     "methods/atlas.py": "_coordinates _nearest_charts",
     "report/_curves.py": "_PANELS",
-    "report/_data.py": "Regions _winners regions",
+    "report/_data.py": "Regions regions",
     "report/_rows.py": "Counterfactuals Explanation _NAMELESS counterfactual explain",
-    "solvers/alpha_path.py": "HeldOut",
-    "streams/run.py": "_begin_stream _detach _end_stream _partial_fit _take_block",
 }
 
 

@@ -406,7 +406,7 @@ def test_warm_start_pickle_and_interruption(digits, Classifier, solver, monkeypa
         return False
 
     monkeypatch.setattr(
-        "locallin.methods.monitor.Watch.__call__", lambda self, *a: interrupt(*a)
+        "locallin.methods.monitor.FitMonitor.__call__", lambda self, *a: interrupt(*a)
     )
     stopped = Classifier(20, solver=solver, max_iter=50, random_state=0)
     with pytest.raises(KeyboardInterrupt):

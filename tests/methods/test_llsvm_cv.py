@@ -179,9 +179,9 @@ def path_problem(X, y, **parameters):
     """A problem at alpha = 1, as the path has it."""
     model = LLSVMClassifier(8, random_state=0, **parameters)
     given = model._take(X, y, None, (None, None, None))
-    spaces = model._fit_maps(given.X, given.encoded, given.weights, given.rng, False)
+    views = model._fit_space(given)
     model.alpha_ = 1.0
-    return model._convex_problem(*spaces, given.encoded, given.weights)
+    return model._convex_problem(views, given)
 
 
 def solve(problem, dual=None, tol=1e-8):

@@ -18,6 +18,7 @@ from locallin import ML3Classifier
 from locallin.kernels.latent import (
     class_scores,
 )
+from locallin.methods.base import StreamLearner
 from locallin.solvers import latent as solver
 
 
@@ -165,7 +166,8 @@ def test_the_result_of_a_stream_is_the_mean_over_the_last_block(digits):
     for model in (plain, mean):
         for _ in range(2):
             model.partial_fit(X, y, classes=np.arange(10))
-    assert_array_equal(mean._iterate[0].reshape(10, 5, 64), plain.coef_)
+    iterate = StreamLearner(mean).state["iterate_coef"]
+    assert_array_equal(iterate.reshape(10, 5, 64), plain.coef_)
     assert np.abs(mean.coef_ - plain.coef_).max() > 1e-3
 
 

@@ -18,8 +18,10 @@ from locallin import (
     SAPLClassifier,
 )
 from locallin.data import DataError
+from locallin.methods.base import StreamLearner
 from locallin.streams.checkpoint import CheckpointError
 from locallin.streams.run import Reservoir
+from locallin.streams.state import LearningState
 
 X, y = load_digits(return_X_y=True)
 X = X / 16
@@ -240,7 +242,8 @@ def test_learning_changes_no_array_that_others_hold(name):
 def test_ml3_averages_in_the_last_pass():
     for epochs in (1, 2):
         model = model_of("ml3").fit_stream((X, y), epochs=epochs)
-        mean, last = model.coef_.ravel(), model._iterate[0].ravel()
+        last = StreamLearner(model).state["iterate_coef"].ravel()
+        mean = model.coef_.ravel()
         assert not np.array_equal(mean, last)
         plain = model_of("ml3", average=False).fit_stream((X, y), epochs=epochs)
         np.testing.assert_array_equal(plain.coef_.ravel(), last)
@@ -443,3 +446,68 @@ class TestPartialFitWithAdam:
         for _ in range(10):
             model.partial_fit(moons, labels, classes=[0, 1])
         assert model.score(moons, labels) > 0.98
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_is_flat_arrays_that_can_be_copied_and_averaged(name):
+    model = model_of(name).partial_fit(X[:300], y[:300], classes=np.unique(y))
+    state = StreamLearner(model).state
+    assert all(isinstance(array, np.ndarray) for array in state.to_arrays().values())
+    own = state.copy()
+    for array in own.values():
+        assert not any(np.shares_memory(array, other) for other in state.values())
+    again = LearningState.average(state, [own, own, own], [0.2, 0.3, 0.5])
+    assert list(again) == list(state)
+    for key, array in state.items():
+        np.testing.assert_array_equal(again[key], array)
+    doubled = LearningState({"w": np.array([2.0, 4.0]), "t": np.asarray(3.0)})
+    zero = LearningState({"w": np.zeros(2), "t": np.asarray(1.0)})
+    mean = LearningState.average(zero, [doubled, zero], [0.25, 0.75])
+    np.testing.assert_array_equal(mean["w"], [0.5, 1.0])
+    assert mean["t"] == 1.5
+    met = [LearningState({"met": np.array(seen)}) for seen in ([0, 1], [0, 0])]
+    met = [LearningState({"met": state["met"] > 0}) for state in met]
+    either = LearningState.average(met[1], met, [0.5, 0.5])
+    np.testing.assert_array_equal(either["met"], [False, True])
+
+
+def test_a_stream_of_sgd_keeps_the_importance_of_anchors():
+    """Q of the diversity term sums up the codes of all blocks, not of the last one."""
+    model = DULLSVMClassifier(8, solver="sgd", diversity=0.1, random_state=0)
+    for start in range(0, 900, 300):
+        rows = slice(start, start + 300)
+        model.partial_fit(X[rows], y[rows], classes=np.unique(y))
+    importance = StreamLearner(model).state["importance"]
+    assert importance.sum() == pytest.approx(900)
+
+
+def test_callbacks_hear_of_every_buffer_and_can_stop():
+    pytest.importorskip("sklearn.callback")
+    seen = []
+
+    class Recorder:
+        def __init__(self, most):
+            self.most = most
+
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            seen.append(fitted_estimator.score(X, y))
+            return len(seen) > self.most
+
+    model = model_of("du").set_callbacks(Recorder(100))
+    model.fit_stream((X, y), epochs=2, buffer_size=600)
+    assert (seen[0], len(seen), seen[-1]) == ("setup", 6 + 1 + 2, "teardown")
+    assert seen[-2] == model.score(X, y)
+    seen.clear()
+    model = model_of("du").set_callbacks(Recorder(2))
+    model.fit_stream((X, y), epochs=2, buffer_size=600)
+    assert (len(seen), seen[-1]) == (2 + 2, "teardown")
+    assert seen[-2] == model.score(X, y)

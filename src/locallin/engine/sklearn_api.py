@@ -10,14 +10,10 @@ from sklearn.utils.validation import _check_sample_weight
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-
-    FRAMES_AROUND_FIT = 1
 except ImportError:  # scikit-learn < 1.9
 
     class CallbackSupportMixin:
         """Stands in where scikit-learn has no callbacks."""
-
-    FRAMES_AROUND_FIT = 0
 
     def with_callbacks(method):
         """Return the method as it is."""
@@ -25,7 +21,6 @@ except ImportError:  # scikit-learn < 1.9
 
 
 __all__ = [
-    "FRAMES_AROUND_FIT",
     "CallbackSupportMixin",
     "FitTask",
     "HasMethods",
@@ -33,6 +28,9 @@ __all__ = [
     "StrOptions",
     "check_feature_names_in",
     "check_sample_weight",
+    "fitted_attributes",
+    "forget",
+    "interruptible",
     "unchanged_on_error",
     "validate_parameters",
     "with_callbacks",
@@ -59,38 +57,78 @@ def validate_parameters(estimator):
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Leave the estimator as it was when the block raises or is interrupted."""
+    """Leave the estimator as it was when the block raises or is interrupted.
+
+    What scikit-learn needs to close its callbacks stays.
+    """
     before = vars(estimator).copy()
     try:
         yield
     except BaseException:
+        callbacks = {n: v for n, v in vars(estimator).items() if "_callback" in n}
         vars(estimator).clear()
-        vars(estimator).update(before)
+        vars(estimator).update(before | callbacks)
         raise
 
 
-class FitTask:
-    """Reports a fit of at most ``max_iter`` epochs to the estimator's callbacks."""
+def fitted_attributes(estimator) -> dict:
+    """Attributes that a fit has left, by name: no parameters, no callbacks."""
+    given = estimator.get_params(deep=False)
+    return {
+        name: value
+        for name, value in vars(estimator).items()
+        if name not in given and "_callback" not in name
+    }
 
-    def __init__(self, estimator, max_iter, X, y):
+
+def forget(estimator) -> None:
+    """Drop what an earlier fit has left, but for callbacks."""
+    for name in fitted_attributes(estimator):
+        delattr(estimator, name)
+
+
+class Interruptible:
+    """Whether the work in a block was ended by Ctrl-C and has left a model."""
+
+    interrupted = False
+
+
+@contextmanager
+def interruptible(estimator):
+    """Run learning: an error leaves the estimator as it was, Ctrl-C what is reached.
+
+    The block sets ``interrupted`` where a solver has handed back what it had when
+    Ctrl-C came: KeyboardInterrupt is then raised, and the estimator is usable.
+    """
+    run = Interruptible()
+    with unchanged_on_error(estimator):
+        yield run
+    if run.interrupted:
+        raise KeyboardInterrupt
+
+
+class FitTask:
+    """Reports a fit of at most ``n_steps`` steps to the estimator's callbacks."""
+
+    def __init__(self, estimator, n_steps, X, y):
         self._estimator = estimator
         self._context = None
         if getattr(estimator, "_skl_callbacks", None):
             self._data = {"X": X, "y": y}
-            self._context = estimator._init_callback_context(max_subtasks=max_iter)
+            self._context = estimator._init_callback_context(max_subtasks=n_steps)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
 
-    def begin_epoch(self):
-        """Announce an epoch."""
+    def begin_step(self):
+        """Announce a step."""
         if self._context is not None:
-            self._epoch = self._context.subcontext(task_name="epoch")
-            self._epoch.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+            self._step = self._context.subcontext(task_name="epoch")
+            self._step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
-    def end_epoch(self, fitted_attributes):
-        """Close the epoch; True where a callback asks to stop."""
+    def end_step(self, fitted_attributes):
+        """Close the step; True where a callback asks to stop."""
         if self._context is None:
             return False
-        return self._epoch.call_on_fit_task_end(
+        return self._step.call_on_fit_task_end(
             estimator=self._estimator,
             reconstruction_attributes=fitted_attributes,
             **self._data,

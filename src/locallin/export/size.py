@@ -9,9 +9,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.matrix import as_rows
-from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.base import (
+    EpochClassifier,
+    ScoringClassifier,
+    forget_learning,
+    validated_rows,
+)
 from locallin.methods.ml3 import ML3Classifier
 
 __all__ = ["CompressedClassifier", "compress"]
@@ -28,8 +33,6 @@ _ARRAYS = (
     "atlas_.means_",
     "atlas_.components_",
 )
-# What training would go on from.
-_LEFT_OUT = ("_iterate", "_dual", "_adam")
 
 
 def compress(estimator, *, dtype: str = "float32", X=None):
@@ -262,8 +265,8 @@ class CompressedClassifier(ClassifierMixin):
 def _separate_copy(estimator):
     """Copy the estimator and its parts, not their arrays."""
     new = copy(estimator)
-    for name in _LEFT_OUT:
-        vars(new).pop(name, None)
+    if isinstance(new, EpochClassifier):
+        forget_learning(new)
     for part in ("coding_", "atlas_"):
         if part in vars(new):
             setattr(new, part, copy(getattr(new, part)))
@@ -314,9 +317,8 @@ def _drop_idle(estimator, X) -> None:
 
 def _drop_anchors(estimator, X) -> None:
     coding = estimator.coding_
-    X = estimator._validate(X, reset=False)
-    where, _ = estimator._spaces(X)
-    used = np.unique(coding.encode(as_rows(where), estimator.n_jobs).indices)
+    anchor_view, _ = row_views(estimator, validated_rows(estimator, X))
+    used = np.unique(coding.encode(as_rows(anchor_view), estimator.n_jobs).indices)
     estimator.coef_ = estimator.coef_[used]
     estimator.intercept_ = estimator.intercept_[used]
     _set(estimator, "coding_.anchors_", coding.anchors_[used])

@@ -17,6 +17,7 @@ from locallin.inspection.unwrap import (
     open_up,
     require_local_models,
 )
+from locallin.methods.base import winning_classes
 
 _ROWS_IN_TEXT = 20
 # Where the local model is asked, as a part of the change: beyond rounding, and before
@@ -199,7 +200,7 @@ def counterfactual(
     coef = classifier.local_coef(opened.X).astype(float)
     intercept = classifier.local_intercept(opened.X).astype(float)
     scores = by_score(classifier.decision_function(opened.X))
-    winners = classifier._winners(scores)
+    winners = winning_classes(scores)
     if len(classifier.classes_) == 2:
         coef, intercept = _two_scores(coef), _two_scores(intercept)
     rows = np.arange(len(values))

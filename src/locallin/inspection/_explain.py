@@ -16,6 +16,7 @@ from locallin.inspection.unwrap import (
     open_up,
     require_local_models,
 )
+from locallin.methods.base import winning_classes
 
 # Rows that ``str`` writes out.
 _ROWS_IN_TEXT = 3
@@ -288,7 +289,7 @@ def explain(
     features, names = local_features(opened)
     names = chosen_names(feature_names, names)
     scores = by_score(classifier.decision_function(opened.X))
-    predicted = classifier.classes_[classifier._winners(scores)]
+    predicted = classifier.classes_[winning_classes(scores)]
     coef = classifier.local_coef(opened.X)
     bias = classifier.local_intercept(opened.X)
     chosen, signs, labels = _chosen_scores(classifier.classes_, classes)

@@ -19,8 +19,9 @@ from locallin.inspection.unwrap import (
     local_features,
     open_up,
 )
-from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier, charted_rows
+from locallin.methods.base import validated_rows
 from locallin.methods.ml3 import ML3Classifier
 
 _MODELS_IN_TEXT = 20
@@ -267,9 +268,9 @@ class _LocalModels(NamedTuple):
 
 def _local_models(opened: Opened, predicted) -> _LocalModels:
     classifier = opened.classifier
-    X = classifier._validate(opened.X, reset=False)
+    X = validated_rows(classifier, opened.X)
     if isinstance(classifier, AnchoredClassifier):
-        weights = classifier.coding_.transform(classifier._spaces(X)[0]).toarray()
+        weights = classifier.coding_.transform(row_views(classifier, X)[0]).toarray()
         m = weights.shape[1]
         coef = classifier.coef_ if classifier.coef_.shape[2] else None
         return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)

@@ -9,7 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.anchored import row_views
+from locallin.methods.base import ScoringClassifier, validated_rows
 
 # What transformers raise that cannot name their output.
 _NAMELESS = (AttributeError, NotImplementedError, ValueError)
@@ -97,9 +98,9 @@ def has_map(classifier) -> bool:
 def local_features(opened: Opened) -> tuple[np.ndarray, list[str]]:
     """What the local models see, dense, and its names."""
     classifier, X, names = opened
-    features = classifier._validate(X, reset=False)
+    features = validated_rows(classifier, X)
     if has_map(classifier):
-        features = classifier._spaces(features)[1]
+        features = row_views(classifier, features)[1]
         try:
             names = list(map(str, classifier.feature_map_.get_feature_names_out(names)))
         except _NAMELESS:

@@ -40,6 +40,7 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
+from locallin.methods.preparation import encode_classes, make_target, row_weights
 from locallin.solvers.chart_machines import (
     solve_kernel_machines,
     solve_linear_machines,
@@ -263,11 +264,14 @@ class AtlasClassifier(ScoringClassifier):
     def _fit(self, X, y, sample_weight) -> bool:
         rng = check_random_state(self.random_state)
         labelled = self._labelled(y)
-        encoded = self._encode_classes(y[labelled], None)
+        name = type(self).__name__
+        self.classes_, encoded = encode_classes(y[labelled], None, name)
         weights = check_sample_weight(sample_weight, X)[labelled]
-        weights = self._row_weights(X[labelled], encoded, weights)
+        weights = row_weights(
+            X[labelled], encoded, self.classes_, weights, self.class_weight
+        )
         # A row of weight zero is not there; what is left must have two classes.
-        target, visits = self._target(encoded, weights)
+        target, visits = make_target(encoded, weights, self.classes_, name)
         self._charts_for(X, rng)
         self._choose_bandwidths(X, len(visits), rng)
         rows = np.flatnonzero(labelled)[visits]

@@ -1,8 +1,7 @@
 """The skeleton that every classifier of the library shares."""
 
-from copy import deepcopy
+from copy import copy
 from numbers import Integral, Real
-from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,30 +16,57 @@ from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
-    unchanged_on_error,
+    interruptible,
     validate_parameters,
     with_callbacks,
 )
-from locallin.methods.preparation import Preparation
-from locallin.streams.run import Run, Settings
+from locallin.methods.preparation import (
+    FitInput,
+    Rules,
+    check_stream,
+    draw_held_out,
+    encode_classes,
+    make_target,
+    row_weights,
+    stream_classes,
+)
+from locallin.streams.run import StreamRun, StreamSettings
+from locallin.streams.state import LearningState
 
 
-class Given(NamedTuple):
-    """What ``fit`` or ``partial_fit`` was given, checked."""
-
-    X: Any
-    y: np.ndarray
-    encoded: np.ndarray
-    weights: np.ndarray
-    rng: np.random.RandomState
-    keep: bool  # whether to go on from what is fitted
-    held_out: tuple | None
-    n_rows: int | None = None  # of the stream that X is a sample of
-    last_pass: bool = True  # whether the stream's rows come no more after this
+def winning_classes(scores: np.ndarray) -> np.ndarray:
+    """Index of the predicted class of each row of scores."""
+    if scores.ndim == 1 or scores.shape[1] == 1:
+        return (scores.reshape(-1) > 0).astype(np.intp)
+    return scores.argmax(axis=1)
 
 
-class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
-    """Validation, labels, weights and prediction.
+def check_parameters(estimator) -> None:
+    """Refuse parameters that are not allowed, alone or together."""
+    validate_parameters(estimator)
+    estimator._check_choices()
+
+
+def validated_rows(estimator, X):
+    """Rows as a fitted estimator checks them before it predicts."""
+    check_is_fitted(estimator)
+    return estimator._validate(X, reset=False)
+
+
+def forget_learning(estimator) -> None:
+    """Drop what the next step of learning would need; the model stays."""
+    vars(estimator).pop("_learning", None)
+
+
+def with_model(estimator, *learned):
+    """A copy of a fitted estimator with other parameters of its local models."""
+    model = copy(estimator)
+    vars(model).update(estimator._learned_attributes(*learned))
+    return model
+
+
+class ScoringClassifier(ClassifierMixin, BaseEstimator):
+    """Validation and prediction.
 
     A subclass's ``_scores`` are the scores of validated rows.
     """
@@ -128,38 +154,26 @@ class ScoringClassifier(Preparation, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             The class of the largest score of each row.
         """
-        winners = self._winners(self.decision_function(X))
+        winners = winning_classes(self.decision_function(X))
         return self.classes_[winners]
 
-    @staticmethod
-    def _winners(scores) -> np.ndarray:
-        """Index of the predicted class."""
-        if scores.ndim == 1 or scores.shape[1] == 1:
-            return (scores.reshape(-1) > 0).astype(np.intp)
-        return scores.argmax(axis=1)
 
-
-class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
+class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
     """A classifier that learns in epochs, also from a stream.
 
-    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_``, and return whether
-    they were interrupted; ``_partial_fit`` may change the arrays of the model, which
-    ``_detach`` has made its own. Its ``_begin_stream`` chooses from a sample what
-    ``_partial_fit`` would choose from its first block; its ``_held_out_scores`` are
-    those of held-out rows at the parameters a solver has reached.
+    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_`` and the learning
+    state, and return whether they were interrupted; ``_partial_fit`` may change the
+    arrays of the model, which ``_detach`` has made its own. Its ``_begin_stream``
+    chooses from a sample what ``_partial_fit`` would choose from its first block; its
+    ``_held_out_scores`` are those of held-out rows at the parameters a solver has
+    reached, and ``_learned_attributes`` the fitted attributes that hold these.
     """
 
-    # What ``_partial_fit`` changes; the average of several models is that of these.
-    _moving = (
-        "coef_",
-        "intercept_",
-        "coding_",
-        "_iterate",
-        "_adam",
-        "_met",
-        "t_",
-        "t0_",
-    )
+    # Options that a method need not offer.
+    early_stopping = warm_start = False
+    verbose: int = 0
+
+    rules = Rules()
 
     _parameter_constraints: dict = {
         **ScoringClassifier._parameter_constraints,
@@ -205,11 +219,9 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The fitted classifier.
         """
-        with unchanged_on_error(self):
+        with interruptible(self) as run:
             validation = X_val, y_val, sample_weight_val
-            interrupted = self._fit(self._take(X, y, sample_weight, validation))
-        if interrupted:
-            raise KeyboardInterrupt
+            run.interrupted = self._fit(self._take(X, y, sample_weight, validation))
         return self
 
     def _is_stream_method(self) -> bool:
@@ -239,24 +251,53 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The classifier.
         """
-        with unchanged_on_error(self):
+        with interruptible(self) as run:
             given = self._take_block(X, y, classes, sample_weight)
             self._detach()
-            interrupted = self._partial_fit(given)
-        if interrupted:
-            raise KeyboardInterrupt
+            run.interrupted = self._partial_fit(given)
         return self
 
+    def _model_arrays(self) -> dict[str, np.ndarray]:
+        """Arrays of the model that learning changes, by the names of its parameters."""
+        return {"coef": self.coef_, "intercept": self.intercept_}
+
+    @property
+    def _carried(self) -> dict[str, np.ndarray]:
+        """What the next step of learning needs beside the model."""
+        return vars(self).get("_learning", {})
+
+    def _get_state(self) -> LearningState:
+        return LearningState({**self._model_arrays(), **self._carried})
+
+    def _set_state(self, state: LearningState) -> None:
+        arrays = state.to_arrays()
+        model = [arrays.pop(name) for name in self._model_arrays()]
+        vars(self).update(self._learned_attributes(*model))
+        self._learning = arrays
+
     def _detach(self) -> None:
-        """Copy what others may hold and learning from a block changes."""
-        fitted = vars(self)
-        moving = {name: fitted[name] for name in self._moving if name in fitted}
-        fitted.update(deepcopy(moving))
+        """Copy the arrays that others may hold and learning from a block changes."""
+        if hasattr(self, "coef_"):
+            self._set_state(self._get_state().copy())
+
+    def _carried_number(self, name: str):
+        if name not in self._carried:
+            raise AttributeError(
+                f"{type(self).__name__} has no {name}_: it is that of a fitted "
+                "estimator whose solver has such a clock."
+            )
+        return self._carried[name].item()
+
+    @property
+    def t_(self) -> float:
+        """Clock of the steps, where the solver has one."""
+        return self._carried_number("t")
 
     def _end_stream(self) -> None:
         """Drop what only a stream under way needs."""
 
     @available_if(lambda self: self._is_stream_method())
+    @with_callbacks
     def fit_stream(
         self,
         batches,
@@ -313,9 +354,8 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The fitted classifier.
         """
-        validate_parameters(self)
-        self._check_choices()
-        self._check_stream()
+        check_parameters(self)
+        check_stream(self)
         for name, value in (
             ("epochs", epochs),
             ("n_rows", 1 if n_rows is None else n_rows),
@@ -326,41 +366,110 @@ class LocallyLinearClassifier(CallbackSupportMixin, ScoringClassifier):
             if not (isinstance(value, Integral) and value >= 1):
                 raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
         if classes is not None:
-            classes = self._stream_classes(classes, None)
-        settings = Settings(classes, epochs, n_rows, scan, sample_size, buffer_size)
-        with unchanged_on_error(self):
-            run = Run(self, as_batches(batches), settings, checkpoint)
-            run.start()
-            interrupted = run.learn(checkpoint_every)
-        if interrupted:
-            raise KeyboardInterrupt
+            classes = stream_classes(classes, None)
+        settings = StreamSettings(
+            classes, epochs, n_rows, scan, sample_size, buffer_size, checkpoint_every
+        )
+        with interruptible(self) as run:
+            learner = StreamLearner(self)
+            stream = StreamRun(learner, as_batches(batches), settings, checkpoint)
+            stream.start()
+            run.interrupted = stream.learn()
         return self
 
-    def _take(self, X, y, sample_weight, validation) -> Given:
-        """Check what ``fit`` was given."""
-        validate_parameters(self)
-        self._check_choices()
-        keep = self.warm_start and hasattr(self, "coef_")
-        X, y = self._validate(X, y, reset=not keep)
-        encoded = self._encode_classes(y, self.classes_ if keep else None)
-        weights = self._row_weights(X, encoded, sample_weight)
+    def _take(self, X, y, sample_weight, validation) -> FitInput:
+        """Check the arguments of ``fit``."""
+        check_parameters(self)
+        resume = self.warm_start and hasattr(self, "coef_")
+        X, y = self._validate(X, y, reset=not resume)
+        encoded = self._set_classes(y, self.classes_ if resume else None)
+        weights = self._weigh(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
-        held_out = self._validation_rows(X, encoded, weights, validation, rng)
-        return Given(X, y, encoded, weights, rng, keep, held_out)
+        held_out = self._take_held_out(X, encoded, weights, validation, rng)
+        return FitInput(X, y, encoded, weights, rng, resume, held_out)
 
-    def _take_block(self, X, y, classes, sample_weight) -> Given:
-        """Check what ``partial_fit`` was given."""
-        validate_parameters(self)
-        self._check_choices()
-        self._check_stream()
-        keep = hasattr(self, "coef_")
-        known = self._stream_classes(classes, self.classes_ if keep else None)
-        X, y = self._validate(X, y, reset=not keep)
-        encoded = self._encode_classes(y, known)
-        weights = self._row_weights(X, encoded, sample_weight)
+    def _take_block(self, X, y, classes, sample_weight) -> FitInput:
+        """Check the arguments of ``partial_fit``."""
+        check_parameters(self)
+        check_stream(self)
+        resume = hasattr(self, "coef_")
+        known = stream_classes(classes, self.classes_ if resume else None)
+        X, y = self._validate(X, y, reset=not resume)
+        encoded = self._set_classes(y, known)
+        weights = self._weigh(X, encoded, sample_weight)
         rng = check_random_state(self.random_state)
-        return Given(X, y, encoded, weights, rng, keep, None)
+        return FitInput(X, y, encoded, weights, rng, resume, None)
+
+    def _set_classes(self, y, known) -> np.ndarray:
+        self.classes_, encoded = encode_classes(y, known, type(self).__name__)
+        return encoded
+
+    def _weigh(self, X, encoded, sample_weight) -> np.ndarray:
+        return row_weights(X, encoded, self.classes_, sample_weight, self.class_weight)
+
+    def _take_held_out(self, X, encoded, weights, validation, rng) -> tuple | None:
+        """Check or draw rows for early stopping: (X, labels, weights), or None."""
+        X_val, y_val, weights_val = validation
+        if not self.early_stopping:
+            if X_val is not None or y_val is not None:
+                raise ValueError(
+                    "X_val and y_val serve early stopping: set early_stopping=True."
+                )
+            return None
+        if (X_val is None) != (y_val is None):
+            raise ValueError("X_val and y_val go together: pass both or neither.")
+        if X_val is None:
+            return draw_held_out(X, encoded, weights, self.validation_fraction, rng)
+        X_val, y_val = self._validate(X_val, y_val, reset=False)
+        labels = self._set_classes(y_val, self.classes_)
+        return X_val, labels, self._weigh(X_val, labels, weights_val)
+
+    def _target(self, given: FitInput, *, stream: bool = False):
+        """Targets of the scores, and the rows that count."""
+        name = type(self).__name__
+        return make_target(
+            given.encoded, given.weights, self.classes_, name, stream=stream
+        )
 
     def _learned_attributes(self, coef, intercept) -> dict:
         """Fitted attributes that hold the parameters a solver has reached."""
         return {"coef_": coef, "intercept_": intercept}
+
+
+class StreamLearner:
+    """A classifier as streams and clusters drive it: block by block.
+
+    Nothing outside knows more of a method than this and its learning state.
+    """
+
+    def __init__(self, estimator: EpochClassifier):
+        self.estimator = estimator
+
+    def begin(self, block: tuple, classes, n_rows: int, epochs: int, rng) -> None:
+        """Choose from a sample of a stream of ``n_rows`` what ``fit`` would choose."""
+        given = self._take(block, classes, rng)
+        self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
+        self.estimator._detach()
+
+    def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:
+        """Learn from a block in one pass; True where Ctrl-C ended it."""
+        given = self._take(block, classes, rng)
+        return self.estimator._partial_fit(given._replace(last_pass=last_pass))
+
+    def finish(self) -> None:
+        """Drop what only a stream under way needs."""
+        self.estimator._end_stream()
+
+    def _take(self, block: tuple, classes, rng) -> FitInput:
+        X, y, *weights = block
+        given = self.estimator._take_block(X, y, classes, *weights or [None])
+        return given._replace(rng=rng)
+
+    @property
+    def state(self) -> LearningState:
+        """The model, and what its next step needs."""
+        return self.estimator._get_state()
+
+    @state.setter
+    def state(self, state: LearningState) -> None:
+        self.estimator._set_state(state)

@@ -3,7 +3,7 @@
 from numbers import Real
 
 from locallin.engine.sklearn_api import Interval
-from locallin.methods.joint import JointClassifier
+from locallin.methods.joint import JointClassifier, joint_rules
 
 
 class DULLSVMClassifier(JointClassifier):
@@ -162,9 +162,7 @@ class DULLSVMClassifier(JointClassifier):
     """
 
     coding = "adaptive"
-    _price = "mu"
-    n_neighbors = None
-    local_model = "linear"
+    rules = joint_rules("perplexity", "mu")
     _parameter_constraints: dict = {
         **JointClassifier._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="neither"), None],

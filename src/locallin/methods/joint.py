@@ -1,21 +1,16 @@
-"""What the classifiers with learned anchors share."""
+"""The skeleton of methods whose anchors are learned."""
 
 from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
 
-from locallin.engine.matrix import as_rows
-from locallin.engine.sklearn_api import (
-    Interval,
-    StrOptions,
-)
+from locallin.engine.sklearn_api import Interval, StrOptions
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
-from locallin.kernels.rows import squared_row_norms
 from locallin.methods.anchored import AnchoredClassifier, CodedRows, score_rows
-from locallin.methods.base import Given
-from locallin.methods.monitor import Watch
+from locallin.methods.monitor import FitMonitor
+from locallin.methods.preparation import FitInput, Rules, spread_of
 from locallin.solvers.convex import solve_dual
 from locallin.solvers.joint import (
     AdamState,
@@ -24,14 +19,30 @@ from locallin.solvers.joint import (
     solve_joint_sgd,
 )
 
-# What served best on held-out rows of several data sets. Rows that come back are less
-# easily learned by heart where anchors take long steps; rows that come once need them
-# shorter.
+# Chosen on held-out rows of several data sets. Long steps of the anchors keep rows that
+# come back from being memorised; rows that come once need shorter ones.
 _ANCHOR_RATES = {"adam": 0.1, "sgd": 0.005}
 _ANCHOR_RATE_PER_PASS = 0.03
 # Steps that are enough: where rows allow more, batches are larger instead, whose
 # gradients have less noise.
 _STEPS = 7200
+
+
+def joint_alpha(n_rows: int, n_classes: int) -> float:
+    """Alpha for anchors that move: they can follow single rows where these are few."""
+    share = 300 / (n_rows * (n_classes - 1))
+    return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
+
+
+def joint_rules(*coding_parameters: str) -> Rules:
+    """Rules of a joint method; the parameters are those that its coding gets."""
+    return Rules(
+        alpha=joint_alpha,
+        rows_per_anchor=12,
+        most_anchors=200,
+        coding_parameters=coding_parameters,
+        while_growing={"max_iter": 15},
+    )
 
 
 class JointClassifier(AnchoredClassifier):
@@ -40,16 +51,7 @@ class JointClassifier(AnchoredClassifier):
     A subclass names its coding and has a constructor with the parameters below.
     """
 
-    coding: str
-    _price: str  # the coding's own name of its bandwidth
-    # The convex start is that of LL-SVM, without its other options.
-    feature_map = None
-    coding_space = "input"
-    multi_class = "ovr"
     diversity = 0.0
-    _rows_per_anchor = 12
-    _most_anchors = 200
-    _while_growing = {"max_iter": 15}
 
     _parameter_constraints: dict = {
         **AnchoredClassifier._parameter_constraints,
@@ -65,12 +67,12 @@ class JointClassifier(AnchoredClassifier):
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, *_ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, refit)
-        problem = self._joint_problem(*spaces, encoded, weights)
-        start, t0 = self._start(problem, spaces, encoded, weights, refit, rng)
-        watch = Watch(self, held_out and self._held_out(*held_out), X, y)
+    def _fit(self, given: FitInput) -> bool:
+        views = self._fit_space(given)
+        problem = self._joint_problem(views, given)
+        start, t0 = self._start(problem, views, given)
+        held_out = given.held_out and self._held_out(*given.held_out)
+        monitor = FitMonitor(self, held_out, given.X, given.y)
         if self.solver == "adam":
             solution = solve_adam(
                 problem,
@@ -79,85 +81,83 @@ class JointClassifier(AnchoredClassifier):
                 batch_size=self._batch_size(len(problem.visits), self.max_iter),
                 rates=self._rates(self.max_iter),
                 shuffle=self.shuffle,
-                rng=rng,
-                monitor=watch,
+                rng=given.rng,
+                monitor=monitor,
             )
         else:
             solution = self._run_sgd(
-                problem, start, (0.0, t0), rng, max_iter=self.max_iter, monitor=watch
-            )
-        for name in ("_adam", "_iterate"):
-            vars(self).pop(name, None)
-        vars(self).update(watch.finish(solution))
+                problem, start, (0.0, t0), given.rng,
+                max_iter=self.max_iter, monitor=monitor,
+            )  # fmt: skip
+        self._learning = solution.state_arrays(averaged=False)
+        vars(self).update(monitor.finish(solution))
         self._record(solution)
         return solution.interrupted
 
-    def _begin_stream(self, given: Given, epochs: int) -> None:
-        """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, *_ = given
-        n_rows = given.n_rows
-        spaces = self._fit_maps(X, encoded, weights, rng, begun, n_rows)
-        problem = self._joint_problem(*spaces, encoded, weights, stream=True)
-        for name in ("_adam", "_iterate", "t_", "t0_"):
-            vars(self).pop(name, None)
+    def _begin_stream(self, given: FitInput, epochs: int) -> None:
+        """Choose space, scales and first steps from a sample, and learn nothing yet."""
+        views = self._fit_space(given)
+        problem = self._joint_problem(views, given, stream=True)
+        start = self._parameters() if given.resume else problem.zeros()
         if self.solver == "adam":
-            self._rows_of_batch = self._batch_size(n_rows, epochs)
-            self._passes = epochs
-            n_steps = epochs * max(1, round(n_rows / self._rows_of_batch))
-            self._adam = AdamState.fresh(problem, n_steps).stored()
-        start = self._parameters() if begun else problem.zeros()
-        if self.solver == "sgd":
-            convex = self._convex_problem(*spaces, encoded, weights, stream=True)
-            self.t_, self.t0_ = 0.0, self._first_clock(convex, start, rng)
+            batch_size = self._batch_size(given.n_rows, epochs)
+            n_steps = epochs * max(1, round(given.n_rows / batch_size))
+            state = AdamState.fresh(problem, n_steps, batch_size, epochs)
+            self._learning = state.to_arrays()
+        else:
+            convex = self._convex_problem(views, given, stream=True)
+            t0 = self._first_clock(convex, start, given.rng)
+            self._learning = {"t": np.asarray(0.0), "t0": np.asarray(t0)}
         bandwidth = problem.coding.bandwidth
         vars(self).update(self._learned_attributes(*start, bandwidth))
 
     def _end_stream(self) -> None:
-        vars(self).pop("_adam", None)  # its plan has come to its end
-
-    def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, *_ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, begun)
-        problem = self._joint_problem(*spaces, encoded, weights, stream=True)
-        start = self._parameters() if begun else problem.zeros()
         if self.solver == "adam":
-            solution = self._stream_adam(problem, start, rng)
+            self._learning = {}  # its plan has come to its end
+
+    def _partial_fit(self, given: FitInput) -> bool:
+        views = self._fit_space(given)
+        problem = self._joint_problem(views, given, stream=True)
+        start = self._parameters() if given.resume else problem.zeros()
+        if self.solver == "adam":
+            solution = self._stream_adam(problem, start, given.rng)
         else:
-            solution = self._stream_sgd(
-                problem, start, spaces, encoded, weights, begun, rng
-            )
+            solution = self._stream_sgd(problem, start, views, given)
         vars(self).update(self._learned_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self._record(solution, getattr(self, "objective_history_", []))
         return solution.interrupted
 
     def _stream_adam(self, problem, start, rng):
-        if hasattr(self, "_adam"):
-            state = AdamState.restored(self._adam)
+        if "steps" in self._carried:
+            state = AdamState.from_arrays(self._carried)
         else:
-            state = AdamState.fresh(problem, 0)
-            self._passes = 1
-            self._rows_of_batch = self._batch_size(len(problem.visits), self._passes)
+            batch_size = self._batch_size(len(problem.visits), 1)
+            state = AdamState.fresh(problem, 0, batch_size, 1)
         solution = solve_adam(
-            problem, start, max_iter=1, batch_size=self._rows_of_batch,
-            rates=self._rates(self._passes), shuffle=self.shuffle, rng=rng, state=state,
+            problem, start, max_iter=1, batch_size=state.batch_size,
+            rates=self._rates(state.passes), shuffle=self.shuffle, rng=rng, state=state,
         )  # fmt: skip
-        self._adam = solution.state.stored()
+        self._learning = state.to_arrays()
         return solution
 
-    def _stream_sgd(self, problem, start, spaces, encoded, weights, begun, rng):
-        means = start if begun and self.average else None
-        iterate = getattr(self, "_iterate", None) or map(np.copy, start)
-        start = Parameters(*iterate)
-        clock = getattr(self, "t_", 0.0), getattr(self, "t0_", None)
-        if clock[1] is None:
-            convex = self._convex_problem(*spaces, encoded, weights, stream=True)
-            clock = clock[0], self._first_clock(convex, start, rng)
+    def _stream_sgd(self, problem, start, views, given: FitInput):
+        means = start if given.resume and self.average else None
+        carried = self._carried
+        if "iterate_coef" in carried:
+            names = (f"iterate_{name}" for name in Parameters._fields)
+            start = Parameters(*(carried[name] for name in names))
+        else:
+            start = Parameters(*map(np.copy, start))
+        clock = tuple(carried[name].item() for name in ("t", "t0") if name in carried)
+        if not clock:
+            convex = self._convex_problem(views, given, stream=True)
+            clock = 0.0, self._first_clock(convex, start, given.rng)
         solution = self._run_sgd(
-            problem, start, clock, rng, max_iter=1, tol=None, means=means
-        )
-        if self.average:
-            self._iterate = tuple(solution.iterate)
+            problem, start, clock, given.rng, max_iter=1, tol=None, means=means,
+            importance=carried.get("importance"),
+        )  # fmt: skip
+        self._learning = solution.state_arrays(self.average)
         return solution
 
     def _check_choices(self) -> None:
@@ -177,38 +177,30 @@ class JointClassifier(AnchoredClassifier):
                 "solver='sgd' takes one row at a time."
             )
 
-    def _default_alpha(self, n_rows: int) -> float:
-        # Anchors that move can follow single rows where there are few.
-        share = 300 / (n_rows * (len(self.classes_) - 1))
-        return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
-
-    def _new_coding(self, anchors, n_rows: int, rng):
-        coding = super()._new_coding(anchors, n_rows, rng)
-        return coding.set_params(
-            perplexity=self.perplexity, **{self._price: getattr(self, self._price)}
-        )
-
     def _record(self, solution, earlier=None) -> None:
         """Set the attributes that tell how learning went."""
         if earlier is not None:
             self.objective_history_ = np.append(earlier, solution.objective_history)
         self.active_history_ = np.array(solution.active_history)
         self.perplexity_history_ = np.array(solution.perplexity_history)
-        if solution.clock is not None:
-            self.t_, self.t0_ = solution.clock
 
     def _parameters(self) -> Parameters:
         return Parameters(self.coef_, self.intercept_, self.anchors_)
 
-    def _joint_problem(self, X, features, encoded, weights, *, stream=False):
-        target, visits = self._target(encoded, weights, stream=stream)
+    def _model_arrays(self) -> dict[str, np.ndarray]:
+        bandwidth = np.asarray(self.coding_.bandwidth_)
+        return {**self._parameters()._asdict(), "bandwidth": bandwidth}
+
+    def _joint_problem(self, views: tuple, given: FitInput, *, stream=False):
+        target, visits = self._target(given, stream=stream)
+        anchor_view, model_view = views
         coding = self.coding_.state()
         if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
             each = np.repeat(coding.bandwidth, len(coding.anchors))
             coding = coding._replace(bandwidth=each)
         return JointProblem(
-            X=X,
-            features=features,
+            X=anchor_view,
+            features=model_view,
             target=target,
             visits=visits,
             coding=coding,
@@ -221,29 +213,26 @@ class JointClassifier(AnchoredClassifier):
     def _is_stream_method(self) -> bool:
         return True
 
-    def _fit_maps(self, X, encoded, weights, rng, keep: bool, n_rows=None):
-        if not keep:
-            # Root mean square distance from the mean: the unit of anchors' steps.
-            square = np.average(squared_row_norms(as_rows(X)), weights=weights)
-            mean = np.asarray(X.T @ weights, float) / weights.sum(dtype=float)
-            self._spread = float(np.sqrt(max(square - mean @ mean, 0.0))) or 1.0
-        return super()._fit_maps(X, encoded, weights, rng, keep, n_rows)
+    def _fit_space(self, given: FitInput) -> tuple:
+        if not given.resume:
+            self._spread = spread_of(given.X, given.weights)  # unit of anchors' steps
+        return super()._fit_space(given)
 
-    def _start(self, problem, spaces, encoded, weights, refit, rng):
-        """Where learning begins, and t0 where SGD needs it."""
-        if refit:
+    def _start(self, problem, views, given: FitInput):
+        """First parameters, and t0 where SGD needs it."""
+        if given.resume:
             start = Parameters(*map(np.copy, self._parameters()))
         else:
             start = problem.zeros()
-        if self.solver == "adam" and (refit or self.init == "zeros"):
+        if self.solver == "adam" and (given.resume or self.init == "zeros"):
             return start, None
-        convex = self._convex_problem(*spaces, encoded, weights)
-        if not refit and self.init == "convex":
-            solution = solve_dual(convex, max_iter=100, tol=0.05, rng=rng)
+        convex = self._convex_problem(views, given)
+        if not given.resume and self.init == "convex":
+            solution = solve_dual(convex, max_iter=100, tol=0.05, rng=given.rng)
             start = Parameters(*solution.learned, start.anchors)
         t0 = None
         if self.solver == "sgd":
-            t0 = self._first_clock(convex, start, rng)
+            t0 = self._first_clock(convex, start, given.rng)
         return start, t0
 
     def _batch_size(self, n_rows: int, passes: int) -> int:
@@ -294,13 +283,13 @@ class JointClassifier(AnchoredClassifier):
         )
 
     def _held_out_scores(self, rows: CodedRows, coef, intercept, anchors, bandwidth):
-        coding = self._coding_at(anchors, bandwidth)
-        return score_rows(rows.what, coding.encode(rows.where), coef, intercept)
+        codes = self._coding_at(anchors, bandwidth).encode(rows.anchor_rows)
+        return score_rows(rows.model_rows, codes, coef, intercept)
 
     def _coding_at(self, anchors, bandwidth):
         coding = copy(self.coding_)
         coding.anchors_ = anchors
-        coding.bandwidth_ = float(bandwidth[0]) if len(bandwidth) == 1 else bandwidth
+        coding.bandwidth_ = bandwidth if bandwidth.size > 1 else bandwidth.item()
         return coding
 
     def _learned_attributes(self, coef, intercept, anchors, bandwidth) -> dict:

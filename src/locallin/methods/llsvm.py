@@ -11,9 +11,10 @@ from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
 )
-from locallin.methods.anchored import CODINGS, AnchoredClassifier
-from locallin.methods.base import Given
-from locallin.methods.monitor import Watch
+from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.monitor import FitMonitor
+from locallin.methods.preparation import FitInput
+from locallin.methods.space import CODINGS
 from locallin.solvers.convex import solve_dual, solve_sgd
 
 
@@ -252,67 +253,74 @@ class LLSVMClassifier(AnchoredClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, *_ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, refit)
-        problem = self._convex_problem(*spaces, encoded, weights)
-        watch = Watch(self, held_out and self._held_out(*held_out), X, y)
-        if self.solver == "sgd":
-            start = problem.zeros()
-            if refit:
-                start = self.coef_.copy(), self.intercept_.copy()
-            solution = solve_sgd(
-                problem,
-                start,
-                max_iter=self.max_iter,
-                tol=None if self.early_stopping else self.tol,
-                n_iter_no_change=self.n_iter_no_change,
-                average=self.average,
-                shuffle=self.shuffle,
-                rng=rng,
-                clock=(0.0, None if self.t0 == "auto" else self.t0),
-                monitor=watch,
-            )
-            self.t_, self.t0_ = solution.clock
-        else:
-            dual = getattr(self, "_dual", None) if refit else None
-            if dual is not None and dual.shape != (len(encoded), problem.n_scores):
-                dual = None
-            solution = solve_dual(
-                problem,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                rng=rng,
-                dual=dual,
-                monitor=watch,
-            )
-            self.dual_gap_ = solution.gap
-            if self.warm_start:
-                self._dual = solution.dual
-        vars(self).pop("_iterate", None)
-        vars(self).update(watch.finish(solution))
+    def _fit(self, given: FitInput) -> bool:
+        problem = self._convex_problem(self._fit_space(given), given)
+        held_out = given.held_out and self._held_out(*given.held_out)
+        monitor = FitMonitor(self, held_out, given.X, given.y)
+        solve = self._solve_sgd if self.solver == "sgd" else self._solve_dual
+        solution = solve(problem, given, monitor)
+        vars(self).update(monitor.finish(solution))
         return solution.interrupted
 
-    def _begin_stream(self, given: Given, epochs: int) -> None:
-        """Choose maps, scales and first steps from a sample, and learn nothing yet."""
-        X, _, encoded, weights, rng, begun, *_ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, begun, given.n_rows)
-        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
-        if not begun:
-            self.coef_, self.intercept_ = problem.zeros()
-        vars(self).pop("_iterate", None)
-        start = self.coef_, self.intercept_
-        self.t_, self.t0_ = 0.0, self._first_clock(problem, start, rng)
+    def _solve_sgd(self, problem, given: FitInput, monitor):
+        start = problem.zeros()
+        if given.resume:
+            start = self.coef_.copy(), self.intercept_.copy()
+        solution = solve_sgd(
+            problem,
+            start,
+            max_iter=self.max_iter,
+            tol=None if self.early_stopping else self.tol,
+            n_iter_no_change=self.n_iter_no_change,
+            average=self.average,
+            shuffle=self.shuffle,
+            rng=given.rng,
+            clock=(0.0, None if self.t0 == "auto" else self.t0),
+            monitor=monitor,
+        )
+        self._learning = solution.state_arrays(averaged=False)
+        return solution
 
-    def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, *_ = given
-        spaces = self._fit_maps(X, encoded, weights, rng, begun)
-        problem = self._convex_problem(*spaces, encoded, weights, stream=True)
+    def _solve_dual(self, problem, given: FitInput, monitor):
+        dual = self._carried.get("dual") if given.resume else None
+        if dual is not None and dual.shape != (len(given.encoded), problem.n_scores):
+            dual = None
+        solution = solve_dual(
+            problem,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            rng=given.rng,
+            dual=dual,
+            monitor=monitor,
+        )
+        self.dual_gap_ = solution.gap
+        self._learning = {"dual": solution.dual} if self.warm_start else {}
+        return solution
+
+    def _begin_stream(self, given: FitInput, epochs: int) -> None:
+        """Choose space, scales and first steps from a sample, and learn nothing yet."""
+        views = self._fit_space(given)
+        problem = self._convex_problem(views, given, stream=True)
+        if not given.resume:
+            self.coef_, self.intercept_ = problem.zeros()
+        start = self.coef_, self.intercept_
+        t0 = self._first_clock(problem, start, given.rng)
+        self._learning = {"t": np.asarray(0.0), "t0": np.asarray(t0)}
+
+    def _partial_fit(self, given: FitInput) -> bool:
+        views = self._fit_space(given)
+        problem = self._convex_problem(views, given, stream=True)
+        carried = self._carried
         mean = None
         start = problem.zeros()
-        if begun:
+        if given.resume:
             mean = self.coef_, self.intercept_
-            start = getattr(self, "_iterate", None) or tuple(map(np.copy, mean))
+            start = tuple(map(np.copy, mean))
+        if "iterate_coef" in carried:
+            start = carried["iterate_coef"], carried["iterate_intercept"]
+        clock = 0.0, None if self.t0 == "auto" else self.t0
+        if "t" in carried:
+            clock = carried["t"].item(), carried["t0"].item()
         solution = solve_sgd(
             problem,
             start,
@@ -321,17 +329,12 @@ class LLSVMClassifier(AnchoredClassifier):
             n_iter_no_change=1,
             average=self.average,
             shuffle=self.shuffle,
-            rng=rng,
-            clock=(
-                getattr(self, "t_", 0.0),
-                getattr(self, "t0_", None if self.t0 == "auto" else self.t0),
-            ),
+            rng=given.rng,
+            clock=clock,
             mean=mean if self.average else None,
         )
-        self.t_, self.t0_ = solution.clock
+        self._learning = solution.state_arrays(self.average)
         self.coef_, self.intercept_ = solution.coef, solution.intercept
-        if self.average:
-            self._iterate = solution.iterate
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self.objective_history_ = np.append(
             getattr(self, "objective_history_", []), solution.objective_history

@@ -1,54 +1,36 @@
 """LL-SVM that chooses alpha by cross-validation along a warm-started path."""
 
-import time
-import warnings
 from collections.abc import Iterable
-from copy import copy, deepcopy
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_consistent_length
 
 from locallin.engine.matrix import as_rows
+from locallin.engine.progress import Progress
 from locallin.engine.sklearn_api import (
-    FRAMES_AROUND_FIT,
     Interval,
     check_sample_weight,
-    unchanged_on_error,
+    fitted_attributes,
+    interruptible,
     with_callbacks,
 )
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import CodedRows
-from locallin.methods.base import Given
+from locallin.methods.base import winning_classes, with_model
 from locallin.methods.llsvm import LLSVMClassifier
-from locallin.methods.monitor import Watch
-from locallin.methods.preparation import HeldOut
+from locallin.methods.monitor import FitMonitor
+from locallin.methods.preparation import FitInput, HeldOut
 from locallin.solvers.alpha_path import Fold, solve_path
 from locallin.solvers.convex import solve_dual
 
 # The default path, in units of what alpha="auto" would be.
 _STRONGEST, _WEAKEST = 100.0, 0.1
-
-
-class _LastWatch(Watch):
-    """Follows the solve on all rows."""
-
-    def _warn(self, solution) -> None:
-        estimator = self._estimator
-        warnings.warn(
-            f"{type(estimator).__name__} did not converge in max_iter="
-            f"{estimator.max_iter} epochs at the chosen alpha={estimator.alpha_:.3g}: "
-            f"the relative duality gap is {solution.gap:.2g}, tol={estimator.tol}. "
-            "Raise max_iter or tol, scale the features, or leave out the smallest "
-            "alphas.",
-            ConvergenceWarning,
-            stacklevel=5 + FRAMES_AROUND_FIT,
-        )
 
 
 class LLSVMClassifierCV(LLSVMClassifier):
@@ -189,12 +171,9 @@ class LLSVMClassifierCV(LLSVMClassifier):
     True
     """
 
-    # What LLSVMClassifier leaves open and the path fixes.
-    alpha = "auto"
+    # Options of LLSVMClassifier that the path fixes.
+    alpha = t0 = "auto"
     solver = "dual"
-    t0 = "auto"
-    early_stopping = False
-    warm_start = False
 
     _parameter_constraints: dict = {
         **{
@@ -283,11 +262,9 @@ class LLSVMClassifierCV(LLSVMClassifier):
         self : object
             The fitted classifier.
         """
-        with unchanged_on_error(self):
+        with interruptible(self) as run:
             given = self._take(X, y, sample_weight, (None, None, None))
-            interrupted = self._fit(given, sample_weight, groups)
-        if interrupted:
-            raise KeyboardInterrupt
+            run.interrupted = self._fit(given, sample_weight, groups)
         return self
 
     def _is_stream_method(self) -> bool:
@@ -296,20 +273,45 @@ class LLSVMClassifierCV(LLSVMClassifier):
             "LLSVMClassifier(solver='sgd')."
         )
 
-    def _fit(self, given: Given, sample_weight=None, groups=None) -> bool:
-        X, y, encoded, weights, rng, *_ = given
+    def _fit(self, given: FitInput, sample_weight=None, groups=None) -> bool:
+        pairs = self._splits(given.X, given.y, given.weights, groups)
         scorer = self._scorer(weighted=sample_weight is not None)
-        pairs = self._splits(X, y, weights, groups)
-        spaces = self._fit_maps(X, encoded, weights, rng, keep=False)
+        views = self._fit_space(given)
         self.alphas_ = self._path_alphas()
-        problem = self._convex_problem(*spaces, encoded, weights)
+        problem = self._convex_problem(views, given)
         # Two classes of Crammer & Singer take half of alpha.
         problem = replace(problem, alpha=problem.alpha / self.alpha_)
-        given_weights = check_sample_weight(sample_weight, X).astype(float)
+        given_weights = check_sample_weight(sample_weight, given.X).astype(float)
         folds = [
-            self._fold(problem, spaces, given, given_weights, train, held)
+            self._fold(problem, views, given, given_weights, train, held)
             for train, held in pairs
         ]
+        progress = Progress(self, len(self.alphas_) + 1, given.X, given.y)
+        path = self._solve_path(folds, scorer, given.rng, progress)
+        self.alpha_ = float(self.alphas_[path.best])
+        self.scores_, self.path_iterations_ = path.scores, path.iterations
+        self.best_score_ = float(path.scores[path.best].mean())
+        if path.interrupted:
+            vars(self).update(self._learned_attributes(*path.mean))
+            self.n_iter_, self.objective_history_ = 0, np.empty(0)
+            self.dual_gap_ = np.inf
+            return True
+        problem = replace(problem, alpha=problem.alpha * self.alpha_)
+        interrupted = self._fit_all(problem, given)
+        progress.end(lambda: fitted_attributes(self))
+        return interrupted
+
+    def _solve_path(self, folds: list[Fold], scorer, rng, progress: Progress):
+        """Scores of all folds at all alphas; KeyboardInterrupt if there are none."""
+        n = len(self.alphas_)
+
+        def report(i, path):
+            text = (
+                f"alpha {i + 1}/{n} = {self.alphas_[i]:.3g}: score "
+                f"{path.scores[i].mean():.4f}, {path.iterations[i].sum()} epochs"
+            )
+            progress.step(i + 1, text, lambda: self._learned_attributes(*path.mean))
+
         path = solve_path(
             folds,
             self.alphas_,
@@ -319,34 +321,34 @@ class LLSVMClassifierCV(LLSVMClassifier):
             # Of a copy: the last solve draws what LLSVMClassifier would.
             seeds=deepcopy(rng).randint(np.iinfo(np.int32).max, size=len(folds)),
             n_jobs=self.n_jobs,
-            report=self._reporter(),
+            report=report,
         )
         if path.best is None:
             raise KeyboardInterrupt
-        self.alpha_ = float(self.alphas_[path.best])
-        self.scores_, self.path_iterations_ = path.scores, path.iterations
-        self.best_score_ = float(path.scores[path.best].mean())
-        if path.interrupted:
-            vars(self).update(self._learned_attributes(*path.mean))
-            self.n_iter_, self.objective_history_ = 0, np.empty(0)
-            self.dual_gap_ = np.inf
-            return True
-        watch = _LastWatch(self, None, X, y)
+        return path
+
+    def _fit_all(self, problem, given: FitInput) -> bool:
+        """Solve on all rows at the chosen alpha."""
+        monitor = FitMonitor(self, None, given.X, given.y, callbacks=False)
         solution = solve_dual(
-            replace(problem, alpha=problem.alpha * self.alpha_),
+            problem,
             max_iter=self.max_iter,
             tol=self.tol,
-            rng=rng,
-            monitor=watch,
+            rng=given.rng,
+            monitor=monitor,
         )
         self.dual_gap_ = solution.gap
-        vars(self).update(watch.finish(solution))
+        remedy = (
+            f"That is at the chosen alpha={self.alpha_:.3g}. Raise max_iter or tol, "
+            "scale the features, or leave out the smallest alphas."
+        )
+        vars(self).update(monitor.finish(solution, remedy))
         return solution.interrupted
 
     def _growing_model(self):
         names = LLSVMClassifier().get_params()
         shared = {k: v for k, v in self.get_params().items() if k in names}
-        return LLSVMClassifier(**shared).set_params(**self._while_growing)
+        return LLSVMClassifier(**shared)
 
     def _path_alphas(self) -> np.ndarray:
         """The values to try, from the largest to the smallest."""
@@ -388,16 +390,17 @@ class LLSVMClassifierCV(LLSVMClassifier):
             raise ValueError(f"cv={self.cv!r} has no folds: give at least one.")
         return pairs
 
-    def _fold(self, problem, spaces, given: Given, weights, train, held) -> Fold:
-        """The problem of some rows, and what is needed to score the others."""
+    def _fold(self, problem, views, given: FitInput, weights, train, held) -> Fold:
+        """The problem of some rows, and the others as they are scored."""
         kept = np.zeros_like(given.weights)
         kept[train] = given.weights[train]
-        target, visits = self._target(given.encoded, kept)
-        where, what = (as_rows(space[held]) for space in spaces)
+        target, visits = self._target(given._replace(weights=kept))
+        anchor_rows, model_rows = (as_rows(view[held]) for view in views)
         indptr, indices, values = problem.codes
         shape = len(kept), problem.n_anchors
         codes = sparse.csr_matrix((values, indices, indptr), shape)[held]
-        rows = CodedRows(where, what, Codes(codes.indptr, codes.indices, codes.data))
+        codes = Codes(codes.indptr, codes.indices, codes.data)
+        rows = CodedRows(anchor_rows, model_rows, codes)
         return Fold(
             replace(problem, target=target, visits=visits, n_jobs=1),
             HeldOut(rows, given.encoded[held], weights[held]),
@@ -411,18 +414,16 @@ class LLSVMClassifierCV(LLSVMClassifier):
 
             def accuracy(fold, solution, alpha):
                 scores = self._held_out_scores(fold.held.rows, *solution.learned)
-                right = self._winners(scores) == fold.held.labels
+                right = winning_classes(scores) == fold.held.labels
                 return np.average(right, weights=fold.held.weights)
 
             return accuracy
         scorer = check_scoring(self, self.scoring)
 
         def score(fold, solution, alpha):
-            model = copy(self)
+            model = with_model(self, *solution.learned)
             vars(model).pop("feature_names_in_", None)  # fold.X has none
-            vars(model).update(
-                self._learned_attributes(*solution.learned), alpha_=alpha, n_jobs=1
-            )
+            vars(model).update(alpha_=alpha, n_jobs=1)
             extra = {"sample_weight": fold.held.weights} if weighted else {}
             value = scorer(model, fold.X, fold.y, **extra)
             if np.isnan(value):
@@ -433,19 +434,3 @@ class LLSVMClassifierCV(LLSVMClassifier):
             return value
 
         return score
-
-    def _reporter(self):
-        """A function that tells of an alpha that is done, where ``verbose`` is set."""
-        began = time.perf_counter()
-
-        def report(i, path):
-            if self.verbose:
-                print(
-                    f"[{type(self).__name__}] alpha {i + 1}/{len(self.alphas_)} = "
-                    f"{self.alphas_[i]:.3g}: score {path.scores[i].mean():.4f}, "
-                    f"{path.iterations[i].sum()} epochs, "
-                    f"{time.perf_counter() - began:.1f} s",
-                    flush=True,
-                )
-
-        return report

@@ -14,9 +14,9 @@ from locallin.kernels.latent import (
     dual_exponent,
     latent_weights_of_rows,
 )
-from locallin.methods.base import Given, LocallyLinearClassifier
-from locallin.methods.monitor import Watch
-from locallin.methods.preparation import HeldOut
+from locallin.methods.base import EpochClassifier
+from locallin.methods.monitor import FitMonitor
+from locallin.methods.preparation import FitInput, HeldOut, Rules, choose_scales
 from locallin.solvers.latent import (
     LatentProblem,
     Models,
@@ -25,7 +25,12 @@ from locallin.solvers.latent import (
 )
 
 
-class ML3Classifier(LocallyLinearClassifier):
+def latent_alpha(n_rows: int, n_classes: int) -> float:
+    """Alpha of ML3: strong where rows are few, as held-out rows need it."""
+    return np.clip(300 / n_rows, 0.1, 0.5)
+
+
+class ML3Classifier(EpochClassifier):
     """Multiclass latent locally linear support vector machine (ML3).
 
     Each class has m linear models, and a row's weights over them are those that
@@ -162,9 +167,9 @@ class ML3Classifier(LocallyLinearClassifier):
     (2, 10, 2)
     """
 
-    _default_intercept_scaling = 0.5
+    rules = Rules(alpha=latent_alpha, intercept_scaling=0.5)
     _parameter_constraints: dict = {
-        **LocallyLinearClassifier._parameter_constraints,
+        **EpochClassifier._parameter_constraints,
         "n_models": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "p": [Interval(Real, 1, np.inf, closed="left")],
         "init": [StrOptions({"kmeans", "random"})],
@@ -210,75 +215,80 @@ class ML3Classifier(LocallyLinearClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _fit(self, given: Given) -> bool:
-        X, y, encoded, weights, rng, refit, held_out, *_ = given
-        if not refit:
-            self.t_ = 0
-            self._choose_scales(X, weights, np.count_nonzero(weights))
-        problem = self._problem(X, encoded, weights, refit, rng)
+    def _fit(self, given: FitInput) -> bool:
+        if not given.resume:
+            self._choose_scales(given)
+        clock = self._carried["t"].item() if given.resume else 0
+        problem = self._problem(given)
         n_rows = len(problem.visits)
-        watch = Watch(self, held_out and HeldOut(*held_out), X, y)
+        held_out = given.held_out and HeldOut(*given.held_out)
+        monitor = FitMonitor(self, held_out, given.X, given.y)
         average_from = self.max_iter + 1
         if self.average:
             average_from = 1 if self.early_stopping else self.max_iter
         solution = solve_cccp(
             problem,
-            self._models().copy() if refit else problem.zeros(),
-            latent=None if refit else self._first_weights(problem, rng),
-            offset=2.0 * (self.t_ + n_rows),
+            self._models().copy() if given.resume else problem.zeros(),
+            latent=None if given.resume else self._first_weights(problem, given.rng),
+            offset=2.0 * (clock + n_rows),
             max_iter=self.max_iter,
             average_from=average_from,
             shuffle=self.shuffle,
             shrinking=self.shrinking,
-            rng=rng,
-            fresh=np.flatnonzero(~self._met) if refit else (),
-            monitor=watch,
+            rng=given.rng,
+            fresh=self._classes_not_met() if given.resume else (),
+            monitor=monitor,
         )
-        vars(self).pop("_iterate", None)
-        vars(self).update(watch.finish(solution))
-        self.t_ += n_rows * solution.n_iter
-        self._met = np.ones(len(self.classes_), bool)
+        vars(self).update(monitor.finish(solution))
+        self._learning = {
+            "t": np.asarray(clock + n_rows * solution.n_iter),
+            "met": np.ones(len(self.classes_), bool),
+        }
         return solution.interrupted
 
-    def _begin_stream(self, given: Given, epochs: int) -> None:
+    def _begin_stream(self, given: FitInput, epochs: int) -> None:
         """Choose scales from a sample, and learn from it once with latent weights.
 
         Models of zero have no values that latent weights could follow.
         """
-        if not given.keep:
+        if not given.resume:
             self._partial_fit(given._replace(last_pass=False))
 
-    def _partial_fit(self, given: Given) -> bool:
-        X, _, encoded, weights, rng, begun, *_ = given
-        n_rows = given.n_rows or np.count_nonzero(weights)
-        if not begun:
+    def _partial_fit(self, given: FitInput) -> bool:
+        carried = self._carried
+        if given.resume:
+            clock = carried["t"].item()
+        else:
             # Steps as long as those of a fit to all the rows that these stand for.
-            self.t_ = n_rows - np.count_nonzero(weights)
-            self._choose_scales(X, weights, n_rows)
-        problem = self._problem(
-            X, encoded, weights, begun, rng, stream=True, n_rows=n_rows
-        )
-        models = vars(self).pop("_iterate", None)
-        if models is None:
-            models = self._models() if begun else problem.zeros()
+            clock = given.n_planned - np.count_nonzero(given.weights)
+            self._choose_scales(given)
+        problem = self._problem(given, stream=True)
+        models = problem.zeros()
+        if "iterate_coef" in carried:
+            models = Models(carried["iterate_coef"], carried["iterate_intercept"])
+        elif given.resume:
+            models = self._models()
         average = self.average and given.last_pass
-        self.t_ += len(problem.visits)
+        clock += len(problem.visits)
         solution = solve_cccp(
             problem,
-            Models(*models),
-            latent=None if begun else self._first_weights(problem, rng),
-            offset=2.0 * self.t_,
+            models,
+            latent=None if given.resume else self._first_weights(problem, given.rng),
+            offset=2.0 * clock,
             max_iter=1,
             average_from=1 if average else 2,
             shuffle=self.shuffle,
             shrinking=False,
-            rng=rng,
-            fresh=np.flatnonzero(~self._met) if begun else (),
+            rng=given.rng,
+            fresh=self._classes_not_met() if given.resume else (),
         )
+        met = np.isin(np.arange(len(self.classes_)), given.encoded[problem.visits])
+        if given.resume:
+            met |= carried["met"]
+        self._learning = {"t": np.asarray(clock), "met": met}
         if average:
-            self._iterate = tuple(solution.iterate)
-        met = np.isin(np.arange(len(self.classes_)), encoded[problem.visits])
-        self._met = met | self._met if begun else met
+            names = "iterate_coef", "iterate_intercept"
+            self._learning |= zip(names, solution.iterate, strict=True)
         vars(self).update(self._learned_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self.objective_history_ = np.append(
@@ -286,18 +296,25 @@ class ML3Classifier(LocallyLinearClassifier):
         )
         return solution.interrupted
 
-    def _problem(self, X, encoded, weights, refit, rng, *, stream=False, n_rows=None):
-        target, visits = self._target(encoded, weights, stream=stream)
+    def _classes_not_met(self) -> np.ndarray:
+        return np.flatnonzero(~self._carried["met"])
+
+    def _choose_scales(self, given: FitInput) -> None:
+        scales = choose_scales(self, given.X, given.weights, given.n_planned)
+        self.alpha_, self.intercept_scaling_, _ = scales
+
+    def _problem(self, given: FitInput, *, stream=False):
+        target, visits = self._target(given, stream=stream)
         self.p_ = float(self.p)
         n_models = self.n_models
-        if refit:
+        if given.resume:
             n_models = self.coef_.shape[1]
         elif n_models == "auto":
-            per_class = (n_rows or len(visits)) // len(self.classes_)
+            per_class = (given.n_rows or len(visits)) // len(self.classes_)
             n_models = int(np.clip(per_class // 30, 10, 100))
         return LatentProblem(
-            X=X,
-            labels=encoded,
+            X=given.X,
+            labels=given.encoded,
             weights=target.weights,
             visits=visits,
             n_classes=len(self.classes_),
@@ -305,13 +322,9 @@ class ML3Classifier(LocallyLinearClassifier):
             p=self.p_,
             alpha=float(self.alpha_),
             intercept_scaling=float(self.intercept_scaling_),
-            seed=rng.randint(np.iinfo(np.int32).max),
+            seed=given.rng.randint(np.iinfo(np.int32).max),
             n_jobs=self.n_jobs,
         )
-
-    def _default_alpha(self, n_rows: int) -> float:
-        # Strong where rows are few, as held-out rows ask for.
-        return np.clip(300 / n_rows, 0.1, 0.5)
 
     def _first_weights(self, problem, rng):
         if self.init == "kmeans":

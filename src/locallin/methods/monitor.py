@@ -1,69 +1,59 @@
-"""What happens around a solver: held-out rows, progress, callbacks, warnings."""
+"""The monitor of a solver: held-out rows, best parameters, progress, warnings."""
 
-import time
-import warnings
 from copy import deepcopy
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from locallin.engine.sklearn_api import FRAMES_AROUND_FIT, FitTask
+from locallin.engine.progress import Progress, warn_not_converged
+from locallin.methods.base import winning_classes
 from locallin.methods.preparation import HeldOut
 
+_REMEDY = (
+    "Raise max_iter, alpha or tol, scale the features, or stop on held-out accuracy "
+    "with early_stopping=True."
+)
 
-class Watch:
-    """Follows a fit from epoch to epoch; the solvers' monitor.
 
-    Reports each epoch to the callbacks and, where ``verbose`` is set, as a line;
-    measures the accuracy on held-out rows, keeps the best weights seen, and asks to
-    stop when ``n_iter_no_change`` epochs have not improved on them.
+class FitMonitor:
+    """Follows a fit from epoch to epoch; solvers call it.
+
+    Reports each epoch to callbacks and screen, measures the accuracy on held-out rows,
+    keeps the best weights seen, and asks to stop when ``n_iter_no_change`` epochs have
+    not improved on them.
     """
 
-    def __init__(self, estimator, held_out: HeldOut | None, X, y):
+    def __init__(self, estimator, held_out: HeldOut | None, X, y, *, callbacks=True):
         self._estimator = estimator
         self._held_out = held_out
-        self._task = FitTask(estimator, estimator.max_iter, X, y)
-        self._task.begin_epoch()
-        self._began = time.perf_counter()
+        self._progress = Progress(
+            estimator, estimator.max_iter, X, y, callbacks=callbacks
+        )
         self._best: tuple | None = None
         self._best_epoch = 0
         self._history: list[float] = []
         self._accuracy: list[float] = []
-        self.stopped = False
 
     def __call__(self, epoch: int, objective: float, *learned) -> bool:
         """Take note of an epoch that ended at the given parameters; True to stop."""
         self._history.append(objective)
-        if self._held_out is not None:
-            self.stopped = self._measure(epoch, learned)
-        if self._estimator.verbose:
-            self._print(epoch, objective)
-        self.stopped |= self._task.end_epoch(lambda: self._attributes(learned, epoch))
-        if not self.stopped and epoch < self._estimator.max_iter:
-            self._task.begin_epoch()
-        return self.stopped
+        last = self._held_out is not None and self._measure(epoch, learned)
+        text = f"epoch {epoch}/{self._estimator.max_iter}: objective {objective:.6g}"
+        if self._accuracy:
+            text += f", held-out accuracy {self._accuracy[-1]:.4f}"
+        return self._progress.step(
+            epoch, text, lambda: self._attributes(learned, epoch), last=last
+        )
 
     def _measure(self, epoch, learned) -> bool:
         held = self._held_out
         scores = self._estimator._held_out_scores(held.rows, *learned)
-        right = self._estimator._winners(scores) == held.labels
+        right = winning_classes(scores) == held.labels
         accuracy = float(np.average(right, weights=held.weights))
         if not self._accuracy or accuracy > max(self._accuracy):
             self._best = deepcopy(learned)
             self._best_epoch = epoch
         self._accuracy.append(accuracy)
         return epoch - self._best_epoch >= self._estimator.n_iter_no_change
-
-    def _print(self, epoch, objective) -> None:
-        accuracy = ""
-        if self._accuracy:
-            accuracy = f", held-out accuracy {self._accuracy[-1]:.4f}"
-        print(
-            f"[{type(self._estimator).__name__}] epoch {epoch}/"
-            f"{self._estimator.max_iter}: objective {objective:.6g}{accuracy}, "
-            f"{time.perf_counter() - self._began:.1f} s",
-            flush=True,
-        )
 
     def _attributes(self, learned, n_iter) -> dict:
         attributes = {
@@ -75,26 +65,18 @@ class Watch:
             attributes["validation_history_"] = np.array(self._accuracy)
         return attributes
 
-    def finish(self, solution) -> dict:
+    def finish(self, solution, remedy: str = _REMEDY) -> dict:
         """Fitted attributes: the best held-out parameters, or the solver's last."""
         attributes = self._attributes(self._best or solution.learned, solution.n_iter)
-        self._task.end(lambda: attributes)
+        self._progress.end(lambda: attributes)
         if not (solution.converged or solution.interrupted):
-            self._warn(solution)
+            warn_not_converged(
+                self._estimator, "epochs", self._reached(solution.gap), remedy
+            )
         return attributes
 
-    def _warn(self, solution) -> None:
-        estimator = self._estimator
-        reached = (
-            f"the relative duality gap is {solution.gap:.2g}, tol={estimator.tol}"
-            if solution.gap is not None
-            else f"the objective still falls by more than tol={estimator.tol}"
-        )
-        warnings.warn(
-            f"{type(estimator).__name__} did not converge in max_iter="
-            f"{estimator.max_iter} epochs: {reached}. Raise max_iter, alpha or tol, "
-            "scale the features, or stop on held-out accuracy with "
-            "early_stopping=True.",
-            ConvergenceWarning,
-            stacklevel=5 + FRAMES_AROUND_FIT,
-        )
+    def _reached(self, gap: float | None) -> str:
+        tol = self._estimator.tol
+        if gap is None:
+            return f"the objective still falls by more than tol={tol}"
+        return f"the relative duality gap is {gap:.2g}, tol={tol}"

@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 
 from locallin.engine.sklearn_api import Interval, StrOptions
-from locallin.methods.joint import JointClassifier
+from locallin.methods.joint import JointClassifier, joint_rules
 
 
 class SAPLClassifier(JointClassifier):
@@ -161,7 +161,7 @@ class SAPLClassifier(JointClassifier):
     """
 
     coding = "soft"
-    _price = "beta"
+    rules = joint_rules("perplexity", "beta")
     _parameter_constraints: dict = {
         **JointClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],

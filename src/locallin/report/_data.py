@@ -14,7 +14,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 from locallin.inspection._regions import Regions, regions
 from locallin.inspection.unwrap import by_score, classifier_in, count_rows, some_rows
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.base import ScoringClassifier, winning_classes
 from locallin.report._rows import ExplainedRows, explain_rows
 
 _BLOCK_BYTES = 1 << 25
@@ -174,7 +174,7 @@ def _decisions(estimator, classifier, X) -> tuple[np.ndarray, np.ndarray]:
     for start in range(0, count_rows(X), size):
         block = some_rows(X, start, start + size)
         scores = by_score(np.asarray(estimator.decision_function(block)))
-        predicted.append(classifier._winners(scores))
+        predicted.append(winning_classes(scores))
         if scores.shape[1] == 1:
             margins.append(2 * np.abs(scores[:, 0]))
         else:

@@ -9,7 +9,6 @@ import numpy as np
 from locallin.engine.parallel import Crew
 from locallin.kernels.linear import CRAMMER_SINGER
 from locallin.kernels.losses import HINGE, LOGISTIC
-from locallin.methods.preparation import HeldOut
 from locallin.solvers.convex import Problem, Solution, solve_dual
 
 
@@ -55,7 +54,7 @@ class Fold:
     """A problem without some rows, and these rows."""
 
     problem: Problem  # its alpha is the unit of those of the path
-    held: HeldOut
+    held: Any  # rows, labels and weights, as ``score`` takes them
     X: Any  # the held-out rows as a scorer takes them
     y: np.ndarray
 

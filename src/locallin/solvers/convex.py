@@ -142,6 +142,14 @@ class Solution:
         """The parameters, as the monitor gets them."""
         return self.coef, self.intercept
 
+    def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
+        """What SGD needs to go on, by name."""
+        arrays = dict(zip(("t", "t0"), map(np.asarray, self.clock), strict=True))
+        if averaged:
+            names = "iterate_coef", "iterate_intercept"
+            arrays |= zip(names, self.iterate, strict=True)
+        return arrays
+
 
 class Stall:
     """Tells when an objective has stopped falling; never with a tol of None."""

@@ -3,7 +3,7 @@
 The problem is stated in :mod:`locallin.kernels.joint`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -113,12 +113,23 @@ class JointSolution:
     gap: None = None
     clock: tuple[float, float] | None = None  # t and t0 of SGD
     iterate: Parameters | None = None  # of SGD, not averaged
-    state: "AdamState | None" = None
+    importance: np.ndarray | None = None  # of SGD: sums of the codes
 
     @property
     def learned(self) -> tuple:
         """The parameters, as the monitor gets them."""
         return (*self.parameters, self.bandwidth)
+
+    def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
+        """What SGD needs to go on, by name; nothing of Adam."""
+        if self.clock is None:
+            return {}
+        arrays = dict(zip(("t", "t0"), map(np.asarray, self.clock), strict=True))
+        arrays["importance"] = self.importance
+        if averaged:
+            fields = self.iterate._asdict().items()
+            arrays |= {f"iterate_{name}": array for name, array in fields}
+        return arrays
 
     def note(self, objective: float, active: float, perplexity: float) -> None:
         """Record an epoch."""
@@ -182,7 +193,7 @@ def differentiate(
 
 
 class AdamState(NamedTuple):
-    """What Adam remembers from step to step. The arrays are updated in place."""
+    """Adam's memory from step to step. The arrays are updated in place."""
 
     first: Parameters
     second: Parameters
@@ -190,9 +201,12 @@ class AdamState(NamedTuple):
     log_second: np.ndarray
     importance: np.ndarray  # sums of the codes, for the diversity term
     steps: np.ndarray  # taken, and planned: 0 where no end is known
+    plan: np.ndarray  # rows of a batch, and passes over the rows
 
     @classmethod
-    def fresh(cls, problem: JointProblem, n_steps: int) -> "AdamState":
+    def fresh(
+        cls, problem: JointProblem, n_steps: int, batch_size: int, passes: int
+    ) -> "AdamState":
         """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
         like = problem.zeros()
         return cls(
@@ -200,18 +214,35 @@ class AdamState(NamedTuple):
             *(np.zeros_like(problem.coding.bandwidth) for _ in range(2)),
             np.zeros(len(like.anchors)),
             np.array([0.0, n_steps]),
+            np.array([batch_size, passes], float),
         )
 
     @classmethod
-    def restored(cls, stored: tuple) -> "AdamState":
-        """From what ``stored`` returned."""
-        first, second, *rest = stored
-        return cls(Parameters(*first), Parameters(*second), *rest)
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "AdamState":
+        """From what ``to_arrays`` returned."""
+        moments = (
+            Parameters(*(arrays[f"{moment}_{name}"] for name in Parameters._fields))
+            for moment in cls._fields[:2]
+        )
+        return cls(*moments, *(arrays[name] for name in cls._fields[2:]))
 
-    def stored(self) -> tuple:
-        """Plain tuples of the arrays."""
-        first, second, *rest = self
-        return tuple(first), tuple(second), *rest
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        arrays = {name: getattr(self, name) for name in self._fields[2:]}
+        for moment in self._fields[:2]:
+            fields = getattr(self, moment)._asdict().items()
+            arrays |= {f"{moment}_{name}": array for name, array in fields}
+        return arrays
+
+    @property
+    def batch_size(self) -> int:
+        """Rows of a batch."""
+        return int(self.plan[0])
+
+    @property
+    def passes(self) -> int:
+        """Passes over the rows that are planned."""
+        return int(self.plan[1])
 
     def advance(self, rates: dict[str, float]) -> tuple[Rates, float]:
         """The rates of the next step; that of the bandwidth apart."""
@@ -247,9 +278,10 @@ def solve_adam(
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
     if state is None:
-        state = AdamState.fresh(problem, max_iter * n_batches)
+        n_steps = max_iter * n_batches
+        state = AdamState.fresh(problem, n_steps, batch_size, max_iter)
     bandwidth = problem.coding.bandwidth.copy()
-    solution = JointSolution(parameters, bandwidth, state=state)
+    solution = JointSolution(parameters, bandwidth)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
@@ -257,7 +289,7 @@ def solve_adam(
             batches = np.array_split(order, n_batches)
             # A batch is too small for threads of the BLAS: they wait for each other.
             with single_threaded_blas():
-                sums = _adam_epoch(problem, solution, batches, rates)
+                sums = _adam_epoch(problem, solution, batches, rates, state)
             sums /= len(order)
             objective = sums[0] + problem.penalty(parameters)
             solution.note(objective, *sums[1:])
@@ -268,10 +300,12 @@ def solve_adam(
     return solution
 
 
-def _adam_epoch(problem: JointProblem, solution, batches, rates) -> np.ndarray:
+def _adam_epoch(
+    problem: JointProblem, solution: JointSolution, batches, rates, state: AdamState
+) -> np.ndarray:
     """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
     parameters, bandwidth = solution.parameters, solution.bandwidth
-    state, importance = solution.state, solution.state.importance
+    importance = state.importance
     dtype = parameters.coef.dtype
     logs = np.log(bandwidth)
     with_diversity = problem.diversity > 0.0
@@ -330,12 +364,14 @@ def solve_joint_sgd(
     shuffle: bool,
     rng: np.random.RandomState,
     means: Parameters | None = None,
+    importance: np.ndarray | None = None,
     monitor: Monitor = lambda *_: False,
 ) -> JointSolution:
     """Algorithm 1 of the LLC-SAPL paper, Algorithm 2 of the DU-LLSVM paper.
 
-    ``start`` is updated in place; ``clock`` is (t, t0). The diversity term is applied
-    after every piece of an epoch (the papers' ``skip``). Stops as
+    ``start`` is updated in place; ``clock`` is (t, t0). ``means`` and ``importance``,
+    the sums of the codes, are those of an earlier call that goes on. The diversity
+    term is applied after every piece of an epoch (the papers' ``skip``). Stops as
     :func:`locallin.solvers.convex.solve_sgd` does.
     """
     if means is None:
@@ -349,8 +385,11 @@ def solve_joint_sgd(
     kind, k, _, bandwidth = problem.coding
     scalars = problem.loss, kind, k, bandwidth
     order = problem.visits.copy()
-    importance = np.zeros(len(start.anchors))
-    solution = JointSolution(means, bandwidth, converged=tol is None)
+    if importance is None:
+        importance = np.zeros(len(start.anchors))
+    solution = JointSolution(
+        means, bandwidth, converged=tol is None, importance=importance
+    )
     stall = Stall(tol, n_iter_no_change)
     try:
         for epoch in range(1, max_iter + 1):

@@ -1,6 +1,5 @@
 """Learning from streams: a survey, buffers of rows, checkpoints, progress."""
 
-import time
 from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -8,11 +7,12 @@ from typing import NamedTuple
 import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from locallin.data import Batches
 from locallin.data.blocks import after, count, joined, regrouped
+from locallin.engine.progress import Progress
+from locallin.engine.sklearn_api import fitted_attributes, forget
 from locallin.streams.checkpoint import Checkpoints
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -20,8 +20,8 @@ _SECONDS_BETWEEN_LINES = 5.0
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
 
 
-class Settings(NamedTuple):
-    """How to go through a stream."""
+class StreamSettings(NamedTuple):
+    """Passes over a stream, and the rows that are held."""
 
     classes: np.ndarray | None
     epochs: int
@@ -29,10 +29,11 @@ class Settings(NamedTuple):
     scan: bool
     sample_size: int
     buffer_size: int
+    checkpoint_every: int
 
 
-class Survey(NamedTuple):
-    """What is known of a stream before learning begins."""
+class StreamSurvey(NamedTuple):
+    """Facts about a stream, found before learning begins."""
 
     classes: np.ndarray
     n_rows: int
@@ -81,7 +82,7 @@ class Reservoir:
         return self._blocks[0]
 
 
-class Passes:
+class StreamPasses:
     """Passes over a source. What is looked at beforehand is not lost."""
 
     def __init__(self, source: Batches):
@@ -124,7 +125,7 @@ def _labelled(block: tuple) -> tuple:
     return block
 
 
-def survey(passes: Passes, settings: Settings, rng) -> Survey:
+def survey(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
     """Look at a stream: at all of it, or at its head."""
     if settings.scan and not passes.once:
         return _survey_of_all(passes, settings, rng)
@@ -136,10 +137,10 @@ def survey(passes: Passes, settings: Settings, rng) -> Survey:
             "rows, which plans the steps (a guess will do)."
         )
     sample = _chosen(passes.head(settings.sample_size), slice(settings.sample_size))
-    return Survey(settings.classes, settings.n_rows, sample)
+    return StreamSurvey(settings.classes, settings.n_rows, sample)
 
 
-def _survey_of_all(passes: Passes, settings: Settings, rng) -> Survey:
+def _survey_of_all(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
     reservoir = Reservoir(settings.sample_size, rng)
     found = settings.classes
     classes = []
@@ -151,55 +152,68 @@ def _survey_of_all(passes: Passes, settings: Settings, rng) -> Survey:
                 classes = [np.unique(np.concatenate(classes))]
     if found is None:
         found = np.unique(np.concatenate(classes))
-    return Survey(found, settings.n_rows or reservoir.n_rows, reservoir.sample())
+    return StreamSurvey(found, settings.n_rows or reservoir.n_rows, reservoir.sample())
 
 
-class Progress:
-    """Prints how far a run is, every few seconds."""
+class StreamProgress:
+    """Progress of a run over a stream, a step for each buffer."""
 
-    def __init__(self, estimator, n_rows: int, epochs: int):
-        self._name = type(estimator).__name__
-        self._quiet = not estimator.verbose
-        self._n_rows, self._epochs = n_rows, epochs
-        self._began = self._last = time.perf_counter()
-        self._learned = 0
+    def __init__(self, estimator, n_rows: int, settings: StreamSettings, n_buffers):
+        n_steps = settings.epochs * n_buffers
+        self._progress = Progress(estimator, n_steps, every=_SECONDS_BETWEEN_LINES)
+        self._estimator = estimator
+        self._n_rows, self._epochs = n_rows, settings.epochs
+        self._learned = self._steps = 0
 
-    def note(self, epoch: int, row: int, learned: int, objective: float) -> None:
-        """Take note of rows that were learned from."""
+    def note(self, epoch: int, row: int, learned: int) -> bool:
+        """Take note of rows that were learned from; True where a callback says stop."""
         self._learned += learned
-        now = time.perf_counter()
-        waiting = now - self._last < _SECONDS_BETWEEN_LINES and row < self._n_rows
-        if self._quiet or waiting:
-            return
-        self._last = now
-        speed = self._learned / (now - self._began)
-        left = max(0, (self._epochs - epoch) * self._n_rows - row) / speed
-        print(
-            f"[{self._name}] epoch {epoch + 1}/{self._epochs}, row {row:,} of "
-            f"{self._n_rows:,}: objective {objective:.4g}, {speed:,.0f} rows/s, "
-            f"{left:.0f} s left",
-            flush=True,
+        self._steps += 1
+        return self._progress.step(
+            self._steps,
+            lambda: self._text(epoch, row),
+            self._attributes,
+            landmark=row >= self._n_rows,
         )
 
+    def _text(self, epoch: int, row: int) -> str:
+        speed = self._learned / self._progress.seconds
+        left = max(0, (self._epochs - epoch) * self._n_rows - row) / speed
+        objective = self._estimator.objective_history_[-1]
+        return (
+            f"epoch {epoch + 1}/{self._epochs}, row {row:,} of {self._n_rows:,}: "
+            f"objective {objective:.4g}, {speed:,.0f} rows/s, {left:.0f} s left"
+        )
 
-class Run:
-    """A run over a stream: where it stands, and how it goes on."""
+    def _attributes(self) -> dict:
+        return fitted_attributes(self._estimator)
 
-    def __init__(self, estimator, source: Batches, settings: Settings, checkpoint):
+    def end(self) -> None:
+        """Close the run."""
+        self._progress.end(self._attributes)
+
+
+class StreamRun:
+    """A run over a stream: its position, and how it goes on.
+
+    ``learner`` learns from blocks: a :class:`locallin.methods.base.StreamLearner`.
+    """
+
+    def __init__(self, learner, source: Batches, settings: StreamSettings, checkpoint):
         if source.once and settings.epochs > 1:
             raise ValueError(
                 f"epochs={settings.epochs}, but {source.name} can be gone through only "
                 "once: pass a path, a list, or a function that returns an iterator."
             )
-        self._estimator = estimator
+        self._learner, self._estimator = learner, learner.estimator
         self._settings = settings
-        self._passes = Passes(source)
-        self._rng = check_random_state(estimator.random_state)
+        self._passes = StreamPasses(source)
+        self._rng = check_random_state(self._estimator.random_state)
         self._epoch = self._row = 0
         self._checkpoints = None
         if checkpoint is not None:
             first = _chosen(self._passes.head(1), slice(1))
-            run = _identity(estimator, settings, first)
+            run = _identity(self._estimator, settings, first)
             self._checkpoints = Checkpoints(checkpoint, run)
 
     def start(self) -> None:
@@ -214,78 +228,63 @@ class Run:
         if not (estimator.warm_start and hasattr(estimator, "coef_")):
             forget(estimator)
         classes, self._n_rows, sample = survey(self._passes, settings, self._rng)
-        X, y, *weights = sample
-        given = estimator._take_block(X, y, classes, *weights or [None])
-        given = given._replace(rng=self._rng, n_rows=self._n_rows)
-        estimator._begin_stream(given, settings.epochs)
-        estimator._detach()
+        plan = self._n_rows, settings.epochs
+        self._learner.begin(sample, classes, *plan, self._rng)
 
-    def learn(self, checkpoint_every: int) -> bool:
+    def learn(self) -> bool:
         """Learn to the end; True where Ctrl-C ended it before."""
         try:
-            return self._learn(checkpoint_every)
+            return self._learn()
         except KeyboardInterrupt:
             return True
 
-    def _learn(self, checkpoint_every: int) -> bool:
+    def _learn(self) -> bool:
         settings = self._settings
-        progress = Progress(self._estimator, self._n_rows, settings.epochs)
+        n_buffers = -(-self._n_rows // settings.buffer_size)
+        progress = StreamProgress(self._estimator, self._n_rows, settings, n_buffers)
         while self._epoch < settings.epochs:
             blocks = regrouped(self._passes.blocks(self._row), settings.buffer_size)
             for number, block in enumerate(blocks, 1):
                 if self._learn_from(block):
                     return True
                 self._row += count(block)
-                objective = self._estimator.objective_history_[-1]
-                progress.note(self._epoch, self._row, count(block), objective)
-                if number % checkpoint_every == 0:
+                stop = progress.note(self._epoch, self._row, count(block))
+                if stop or number % settings.checkpoint_every == 0:
                     self._save()
+                if stop:
+                    return False
             self._epoch, self._row = self._epoch + 1, 0
         self._save()
-        self._estimator._end_stream()
+        self._learner.finish()
+        progress.end()
         return False
 
     def _learn_from(self, block: tuple) -> bool:
-        X, y, *weights = block
-        given = self._estimator._take_block(X, y, None, *weights or [None])
         last_pass = self._epoch + 1 == self._settings.epochs
-        given = given._replace(rng=self._rng, last_pass=last_pass)
-        return self._estimator._partial_fit(given)
+        return self._learner.learn(block, self._rng, last_pass=last_pass)
 
     def _save(self) -> None:
         if self._checkpoints is None:
             return
-        parameters = self._estimator.get_params(deep=False)
-        learned = {
-            name: value
-            for name, value in vars(self._estimator).items()
-            if name not in parameters and name != "_skl_callbacks"
-        }
         self._checkpoints.save(
             {
-                "learned": learned,
+                "learned": fitted_attributes(self._estimator),
                 "rng": self._rng.get_state(),
                 "position": (self._n_rows, self._epoch, self._row),
             }
         )
 
 
-def _identity(estimator, settings: Settings, first: tuple) -> dict[str, str]:
-    """What makes one run differ from another."""
+def _identity(estimator, settings: StreamSettings, first: tuple) -> dict[str, str]:
+    """Fingerprints by which one run is told from another."""
     given = {
         name: value
         for name, value in estimator.get_params().items()
         if name not in _WITHOUT_EFFECT
     }
     given |= settings._asdict()
+    del given["checkpoint_every"]
     X, *beside = first
     given["the first row"] = X.toarray() if sparse.issparse(X) else X, *beside
     hashes = {name: joblib.hash(value) for name, value in given.items()}
     return {"estimator": type(estimator).__name__, **hashes}
-
-
-def forget(estimator) -> None:
-    """Drop what an earlier fit has left, but for callbacks."""
-    kept = {*vars(clone(estimator)), "_skl_callbacks"}
-    for name in set(vars(estimator)) - kept:
-        delattr(estimator, name)

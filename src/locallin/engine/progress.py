@@ -1,0 +1,126 @@
+"""Progress of long work: lines for ``verbose``, scikit-learn's callbacks, warnings."""
+
+import inspect
+import time
+import warnings
+from collections.abc import Callable
+
+from sklearn.exceptions import ConvergenceWarning
+
+from locallin.engine.sklearn_api import FitTask
+
+# Callers in these packages are not the user's own lines.
+_PACKAGES = ("locallin", "sklearn")
+
+
+class Progress:
+    """Tells of the steps of one piece of work, such as the epochs of a fit.
+
+    Each step goes to the estimator's callbacks, if it has any, and is a line on the
+    screen where the estimator's ``verbose`` is set; at most one line in ``every``
+    seconds, and the last one in any case.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose work it is.
+    n_steps : int
+        Largest number of steps.
+    X, y : array-like, default=None
+        What callbacks may look at.
+    every : float, default=0
+        Seconds between two lines.
+    callbacks : bool, default=True
+        Whether callbacks are told; not where the work is a part of some that is.
+    """
+
+    def __init__(
+        self,
+        estimator,
+        n_steps: int,
+        X=None,
+        y=None,
+        *,
+        every: float = 0.0,
+        callbacks: bool = True,
+    ):
+        self._name = type(estimator).__name__
+        self._quiet = not estimator.verbose
+        self._n_steps = n_steps
+        self._every = every
+        self._began = time.perf_counter()
+        self._last_line = self._began
+        self._task = FitTask(estimator if callbacks else None, n_steps, X, y)
+        self._task.begin_step()
+
+    @property
+    def seconds(self) -> float:
+        """Time since the beginning."""
+        return time.perf_counter() - self._began
+
+    def step(
+        self,
+        number: int,
+        text: str | Callable[[], str],
+        attributes: Callable[[], dict] = dict,
+        *,
+        last: bool = False,
+        landmark: bool = False,
+    ) -> bool:
+        """Tell of step ``number``, counted from one; True where it is the last one.
+
+        It is where ``last`` says so or a callback asks for it. ``attributes`` returns
+        the fitted attributes that the estimator would have. A ``landmark`` has a line
+        in any case.
+        """
+        self._print(number, text, landmark or last)
+        last |= self._task.end_step(attributes)
+        if not last and number < self._n_steps:
+            self._task.begin_step()
+        return last
+
+    def end(self, attributes: Callable[[], dict] = dict) -> None:
+        """Close the work."""
+        self._task.end(attributes)
+
+    def _print(self, number: int, text: str | Callable[[], str], due: bool) -> None:
+        now = time.perf_counter()
+        due |= now - self._last_line >= self._every or number >= self._n_steps
+        if self._quiet or not due:
+            return
+        self._last_line = now
+        text = text if isinstance(text, str) else text()
+        print(f"[{self._name}] {text}, {self.seconds:.1f} s", flush=True)
+
+
+def warn_not_converged(estimator, work: str, reached: str, remedy: str) -> None:
+    """Warn that a solver has used up its passes, at the line that called ``fit``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With the parameter ``max_iter``.
+    work : str
+        The unit of ``max_iter``, such as "epochs".
+    reached : str
+        How far it came.
+    remedy : str
+        A sentence on what to do.
+    """
+    warnings.warn(
+        f"{type(estimator).__name__} did not converge in max_iter="
+        f"{estimator.max_iter} {work}: {reached}. {remedy}",
+        ConvergenceWarning,
+        stacklevel=_frames_to_the_user(),
+    )
+
+
+def _frames_to_the_user() -> int:
+    """Stack level, seen from the caller, of the first frame outside of packages."""
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_back is not None:
+        package = frame.f_globals.get("__name__", "").partition(".")[0]
+        if package not in _PACKAGES:
+            break
+        level, frame = level + 1, frame.f_back
+    return level
