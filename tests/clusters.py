@@ -3,10 +3,11 @@
 import dask.array as da
 import numpy as np
 
-from locallin import dask as on_cluster
+import locallin
+from locallin.dask import ClusterClassifier
 
 SETTINGS = {
-    "LLSVMClassifier": {"n_anchors": 6, "max_iter": 3, "tol": None},
+    "LLSVMClassifier": {"n_anchors": 6, "max_iter": 3, "tol": None, "solver": "sgd"},
     "SAPLClassifier": {"n_anchors": 6, "max_iter": 3},
     "DULLSVMClassifier": {"n_anchors": 6, "max_iter": 3},
     "ML3Classifier": {"n_models": 4, "max_iter": 3},
@@ -19,9 +20,14 @@ LOOPBACK = {
 LEARNED = ("coef_", "intercept_", "objective_history_", "n_iter_", "alpha_")
 
 
-def make(name, *, seed=0, n_shards=2, **more):
-    kind = getattr(on_cluster, name)
-    return kind(random_state=seed, n_shards=n_shards, **SETTINGS[name] | more)
+def make(name, *, n_shards=2, timeout=60.0, **more):
+    kind = getattr(locallin, name)
+    local = kind(random_state=0, **SETTINGS[name] | more)
+    return ClusterClassifier(local, n_shards=n_shards, timeout=timeout)
+
+
+def fitted(model):
+    return getattr(model, "estimator_", model)
 
 
 def cut(X, *others, size=40):
@@ -29,6 +35,7 @@ def cut(X, *others, size=40):
 
 
 def assert_same(one, other):
+    one, other = fitted(one), fitted(other)
     for name in LEARNED:
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     if hasattr(one, "anchors_"):

@@ -18,8 +18,10 @@ from clusters import LOOPBACK, SETTINGS, assert_same, cut, make
 from distributed import Client
 
 import locallin
-from locallin import dask as on_cluster
-from locallin.dask import BlockError, _blocks, _fit, _scheme
+from locallin.dask import BlockError, ClusterClassifier, _blocks, _fit, _scheme
+from locallin.engine.progress import Progress
+from locallin.methods.base import StreamLearner
+from locallin.streams.state import LearningState
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -30,28 +32,21 @@ def in_one_process(name, X, y, n_shards, block=40, pieces=1):
     ``block`` is the size of the pieces into which the blocks are cut.
     """
     local = getattr(locallin, name)(random_state=0, **SETTINGS[name])
-    if name == "LLSVMClassifier":
-        local.set_params(solver="sgd")
     starts = range(0, len(X), block)
     blocks = [(X[s : s + block], y[s : s + block]) for s in starts]
-    classes = np.unique(y)
     rng = np.random.RandomState(0)
-
-    def given(learner, part, seed):
-        taken = learner._take_block(*part, classes, None)
-        return taken._replace(rng=np.random.RandomState(seed))
-
     seeds = rng.randint(2**31 - 1, size=len(blocks) // pieces + 2)
-    first = given(local, (X, y), seeds[-2])._replace(n_rows=len(X))
-    local._begin_stream(first, local.max_iter)
+    first = np.random.RandomState(seeds[-2])
+    StreamLearner(local).begin((X, y), np.unique(y), len(X), local.max_iter, first)
     shards = np.array_split(np.arange(len(blocks)), n_shards)
     n_rounds = len(shards[0])
-    if hasattr(local, "t0_"):
-        local.t0_ = max(local.t0_ / n_shards, 2.0)
-    if hasattr(local, "_adam"):
-        batch = local._rows_of_batch = max(1, local._rows_of_batch // n_shards)
+    arrays = StreamLearner(local).state.to_arrays()
+    if "t0" in arrays:
+        arrays["t0"] = np.asarray(max(arrays["t0"] / n_shards, 2.0))
+    if "steps" in arrays:
+        batch = arrays["plan"][0] = max(1, arrays["plan"][0] // n_shards)
         steps = np.mean([max(1, round(len(b[1]) / batch)) for b in blocks])
-        local._adam[-1][1] = local.max_iter * n_rounds * steps
+        arrays["steps"][1] = local.max_iter * n_rounds * steps
     history = []
     for epoch in range(1, local.max_iter + 1):
         seeds = rng.randint(2**31 - 1, size=len(blocks))
@@ -61,44 +56,38 @@ def in_one_process(name, X, y, n_shards, block=40, pieces=1):
             chosen = [order[r] for order in orders if r < len(order)]
             turns, losses = [], []
             for i in chosen:
-                learner = pickle.loads(pickle.dumps(local))
-                taken = given(learner, blocks[i], seeds[i])
+                learner = StreamLearner(pickle.loads(pickle.dumps(local)))
+                learner.state = LearningState(pickle.loads(pickle.dumps(arrays)))
                 last_pass = epoch == local.max_iter
-                learner._partial_fit(taken._replace(last_pass=last_pass))
-                turns.append((learner, len(blocks[i][1])))
-                losses.append(learner.objective_history_[-1] * len(blocks[i][1]))
+                own = np.random.RandomState(seeds[i])
+                learner.learn(blocks[i], own, last_pass=last_pass)
+                size = len(blocks[i][1])
+                turns.append((learner.state.to_arrays(), size))
+                losses.append(learner.estimator.objective_history_[-1] * size)
             met += sum(losses)
-            local = mixed(local, turns)
+            arrays = mixed(arrays, turns)
         history.append(met / len(X))
+    learner = StreamLearner(local)
+    learner.state = LearningState(arrays)
     local.n_iter_, local.objective_history_ = local.max_iter, np.array(history)
     return local
 
 
 def mixed(start, turns):
-    learners, weights = zip(*turns, strict=True)
+    arrays, weights = zip(*turns, strict=True)
     if len(turns) == 1:
-        return learners[0]
+        return arrays[0]
     shares = np.array(weights) / np.sum(weights)
 
-    def mean(origin, *values):
-        if isinstance(origin, tuple):
-            return tuple(map(mean, origin, *values))
-        if np.asarray(origin).dtype == bool:
+    def mean(name):
+        values = [turn[name] for turn in arrays]
+        origin = start.get(name, values[0])
+        if origin.dtype == bool:
             return np.any(values, axis=0)
-        origin = np.array(origin, float)
         moves = zip(shares, values, strict=True)
-        return sum((share * (value - origin) for share, value in moves), origin)
+        return sum((share * (value - origin) for share, value in moves), 1.0 * origin)
 
-    result = pickle.loads(pickle.dumps(learners[0]))
-    for name in ("coef_", "intercept_", "_iterate", "_adam", "_met", "t_"):
-        if hasattr(result, name):
-            values = [getattr(turn, name) for turn in learners]
-            setattr(result, name, mean(getattr(start, name, values[0]), *values))
-    for name in ("anchors_", "bandwidth_"):
-        if hasattr(result, "coding_"):
-            values = [getattr(turn.coding_, name) for turn in learners]
-            setattr(result.coding_, name, mean(getattr(start.coding_, name), *values))
-    return result
+    return {name: mean(name) for name in arrays[0]}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -176,7 +165,7 @@ def test_lloyd_moves_anchors_to_the_means_of_their_rows(threads, rows, monkeypat
     monkeypatch.setattr(_fit, "_SUMMANDS", 3)
     X, y = rows
     coarse, fine = (
-        make("LLSVMClassifier", max_iter=1).fit(*cut(X, y))
+        make("LLSVMClassifier", max_iter=1).fit(*cut(X, y)).estimator_.anchors_
         for _ in range(2)
         if monkeypatch.setattr(_fit, "LLOYD_ROUNDS", 20 * _) is None
     )
@@ -184,17 +173,17 @@ def test_lloyd_moves_anchors_to_the_means_of_their_rows(threads, rows, monkeypat
     def distortion(anchors):
         return ((X[:, None] - anchors) ** 2).sum(axis=2).min(axis=1).mean()
 
-    assert distortion(fine.anchors_) < distortion(coarse.anchors_)
-    nearest = ((X[:, None] - fine.anchors_) ** 2).sum(axis=2).argmin(axis=1)
-    means = [X[nearest == j].mean(axis=0) for j in range(len(fine.anchors_))]
-    np.testing.assert_allclose(fine.anchors_, means, atol=1e-12)
+    assert distortion(fine) < distortion(coarse)
+    nearest = ((X[:, None] - fine) ** 2).sum(axis=2).argmin(axis=1)
+    means = [X[nearest == j].mean(axis=0) for j in range(len(fine))]
+    np.testing.assert_allclose(fine, means, atol=1e-12)
 
 
 def test_anchors_that_are_given_stay(threads, rows, monkeypatch):
     monkeypatch.setattr(_fit, "SAMPLE_ROWS", 200)
     X, y = rows
     model = make("LLSVMClassifier", n_anchors=None, anchors=X[:9]).fit(*cut(X, y))
-    assert np.array_equal(model.anchors_, X[:9])
+    assert np.array_equal(model.estimator_.anchors_, X[:9])
 
 
 @pytest.mark.slow
@@ -212,7 +201,7 @@ def test_anchors_that_are_given_stay(threads, rows, monkeypatch):
 def test_as_good_as_the_local_fit(threads, digits, name, more):
     X, y, X_test, y_test = digits
     model = make(name, max_iter=10, **more).fit(*cut(X, y, size=150))
-    local = model.to_local().fit(X, y)
+    local = clone(model.estimator).fit(X, y)
     assert model.score(X_test, y_test) > local.score(X_test, y_test) - 0.02
 
 
@@ -255,7 +244,7 @@ def test_kinds_of_collections(threads, rows, name):
 def test_float32(threads, rows, name):
     X, y = rows
     model = make(name, n_shards=3).fit(*cut(X.astype(np.float32), y))
-    assert model.coef_.dtype == np.float32
+    assert model.estimator_.coef_.dtype == np.float32
 
 
 @pytest.mark.parametrize("n_classes", [2, 10])
@@ -265,7 +254,7 @@ def test_lazy_predictions_are_the_local_ones(threads, rows, name, n_classes):
     more = {} if name == "ML3Classifier" else {"loss": "logistic"}
     rows_there = cut(X, y)
     model = make(name, **more).fit(*rows_there)
-    local = pickle.loads(pickle.dumps(model.to_local()))
+    local = pickle.loads(pickle.dumps(model.estimator_))
     assert type(local) is getattr(locallin, name)
     methods = ["predict", "decision_function"]
     methods += ["predict_proba", "predict_log_proba"] if more else []
@@ -302,7 +291,7 @@ def test_weights(threads, rows):
         for w in ("balanced", by_hand)
     )
     assert_same(balanced, given)
-    assert not np.array_equal(balanced.coef_, model.coef_)
+    assert not np.array_equal(balanced.estimator_.coef_, model.estimator_.coef_)
     without = {**dict.fromkeys(range(10), 1.0), 3: 0.0}
     model = make("LLSVMClassifier", class_weight=without).fit(*parts)
     assert 3 not in model.predict(X)
@@ -323,41 +312,53 @@ def cut_at(X, y, sizes):
 
 def test_settings_are_those_of_scikit_learn(rows):
     model = make("SAPLClassifier", n_shards=3, timeout=5.0)
-    assert clone(model).get_params() == model.get_params()
-    assert model.get_params()["n_shards"] == 3
-    assert isinstance(model, locallin.SAPLClassifier)
-    assert repr(on_cluster.ML3Classifier(7, n_shards=3)) == (
-        "ML3Classifier(n_models=7, n_shards=3)"
+    copy = clone(model)
+    assert repr(copy) == repr(model)
+    assert copy.get_params()["n_shards"] == 3
+    assert copy.get_params()["estimator__n_anchors"] == 6
+    assert repr(ClusterClassifier(locallin.ML3Classifier(7), n_shards=3)) == (
+        "ClusterClassifier(estimator=ML3Classifier(n_models=7), n_shards=3)"
     )
-    assert on_cluster.LLSVMClassifier().solver == "sgd"
-    assert set(model.get_params()) == {
-        *locallin.SAPLClassifier().get_params(),
-        "n_shards",
-        "timeout",
-    }
     with pytest.raises(TypeError, match="n_shard"):
-        on_cluster.LLSVMClassifier(n_shard=2)
+        ClusterClassifier(locallin.ML3Classifier(), n_shard=2)
     with pytest.raises(NotFittedError):
         model.predict(cut(rows[0])[0])
     assert not hasattr(model, "partial_fit")
 
 
+def test_the_estimator_that_is_given_stays_as_it_is(threads, rows):
+    model = make("DULLSVMClassifier")
+    before = vars(model.estimator).copy()
+    model.fit(*cut(*rows))
+    assert vars(model.estimator) == before
+    assert model.estimator_.get_params() == model.estimator.get_params()
+
+
 def test_a_fit_goes_on_from_the_last(threads, rows):
     parts = cut(*rows)
     model = make("SAPLClassifier", warm_start=True, max_iter=10).fit(*parts)
-    first = model.objective_history_
-    anchors = model.anchors_
-    assert model.fit(*parts).objective_history_[0] < first[0]
-    assert anchors.shape == model.anchors_.shape
+    first = model.estimator_
+    again = model.fit(*parts).estimator_
+    assert again.objective_history_[0] < first.objective_history_[0]
+    assert first.anchors_.shape == again.anchors_.shape
     cold = make("SAPLClassifier", max_iter=10).fit(*parts)
-    assert np.array_equal(cold.objective_history_, first)
+    assert np.array_equal(cold.estimator_.objective_history_, first.objective_history_)
     assert_same(pickle.loads(pickle.dumps(cold)), cold)
 
 
 def test_sgd_stops_when_the_objective_stalls(threads, rows, capsys):
     model = make("LLSVMClassifier", max_iter=200, tol=0.05, verbose=1).fit(*cut(*rows))
-    assert model.n_iter_ < 200
-    assert len(capsys.readouterr().out.splitlines()) == model.n_iter_
+    assert model.estimator_.n_iter_ < 200
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == model.estimator_.n_iter_
+    assert lines[0].startswith("[LLSVMClassifier] epoch 1/200: objective ")
+
+
+def test_passes_that_are_not_enough_are_said_at_the_line_of_fit(threads, rows):
+    model = make("LLSVMClassifier", max_iter=1, tol=1e-9)
+    with pytest.warns(UserWarning, match="did not converge in max_iter=1") as met:
+        model.fit(*cut(*rows))
+    assert met[-1].filename == __file__
 
 
 WRONG = {
@@ -386,7 +387,7 @@ def test_data_that_cannot_be_learned_from(threads, rows, name):
     model = make("LLSVMClassifier")
     with pytest.raises((TypeError, ValueError), match=message):
         model.fit(*spoil(*cut(*rows)))
-    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "estimator_")
     assert not hasattr(model, "n_features_in_")
 
 
@@ -395,6 +396,7 @@ def test_data_that_cannot_be_learned_from(threads, rows, name):
     [
         ({"solver": "dual"}, "solver='sgd'"),
         ({"early_stopping": True}, "early_stopping"),
+        ({"loss": "cubic"}, "loss"),
         ({"n_shards": 0}, "n_shards"),
         ({"timeout": 0}, "timeout"),
     ],
@@ -417,17 +419,24 @@ def test_a_value_that_is_no_number_is_in_a_block_with_a_name(threads, rows, valu
         make("LLSVMClassifier").fit(*cut(X, rows[1]))
 
 
-def test_ctrl_c_keeps_the_model_of_the_last_whole_epoch(threads, rows):
-    class Interrupted(on_cluster.LLSVMClassifier):
-        def _report(self, history, seconds):
-            if len(history) == 2:
-                raise KeyboardInterrupt
+def test_ctrl_c_keeps_the_model_of_the_last_whole_epoch(threads, rows, monkeypatch):
+    def interrupt(self, number, text, *more, **options):
+        if number == 2:
+            raise KeyboardInterrupt
+        return False
 
-    settings = make("LLSVMClassifier").get_params()
-    model = Interrupted(**settings)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(*cut(*rows))
+    model = make("LLSVMClassifier")
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "step", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*cut(*rows))
     assert_same(model, make("LLSVMClassifier", max_iter=2).fit(*cut(*rows)))
+
+
+def test_an_estimator_that_cannot_learn_from_blocks(threads, rows):
+    model = ClusterClassifier(locallin.AtlasClassifier())
+    with pytest.raises(TypeError, match="AtlasClassifier, which cannot learn"):
+        model.fit(*cut(*rows))
 
 
 def test_a_block_that_lies_anywhere_is_aligned(rows):
@@ -443,15 +452,15 @@ def test_a_block_that_lies_anywhere_is_aligned(rows):
 
 def test_a_first_step_that_is_given_is_taken(threads, rows):
     model = make("LLSVMClassifier", t0=50.0, n_shards=4).fit(*cut(*rows))
-    assert model.t0_ == 50.0
+    assert model.estimator_.t0_ == 50.0
 
 
 def test_rows_that_are_not_seen_are_an_error(threads, rows, monkeypatch):
-    honest = _scheme.averaged
+    honest = _scheme.average
 
     def forgetful(start, *turns):
         return honest(start, *turns[1:])
 
-    monkeypatch.setattr(_scheme, "averaged", forgetful)
+    monkeypatch.setattr(_scheme, "average", forgetful)
     with pytest.raises(RuntimeError, match="rows, but there are 350"):
         make("LLSVMClassifier", n_shards=3).fit(*cut(*rows))

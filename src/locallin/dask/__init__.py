@@ -42,17 +42,6 @@ except ImportError as error:
     ) from error
 
 from locallin.dask._blocks import BlockError
-from locallin.dask._estimators import (
-    DULLSVMClassifier,
-    LLSVMClassifier,
-    ML3Classifier,
-    SAPLClassifier,
-)
+from locallin.dask._classifier import ClusterClassifier
 
-__all__ = [
-    "BlockError",
-    "DULLSVMClassifier",
-    "LLSVMClassifier",
-    "ML3Classifier",
-    "SAPLClassifier",
-]
+__all__ = ["BlockError", "ClusterClassifier"]

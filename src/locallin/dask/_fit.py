@@ -1,5 +1,6 @@
 """The course of a fit: survey, sample, anchors, epochs."""
 
+from copy import copy
 from itertools import pairwise
 from time import monotonic
 from typing import NamedTuple
@@ -19,7 +20,9 @@ from locallin.dask._blocks import (
     survey,
 )
 from locallin.dask._cluster import Session
-from locallin.dask._scheme import Plan, Recipe, Turn
+from locallin.dask._scheme import ClassWeights, Plan, Turn
+from locallin.methods.base import StreamLearner
+from locallin.methods.preparation import stream_classes
 
 # Rows from which scales, first anchors, bandwidth and first steps are chosen.
 SAMPLE_ROWS = 20_000
@@ -51,20 +54,22 @@ class Piece(NamedTuple):
 class ClusterFit:
     """A fit whose rows stay on the cluster.
 
-    ``learner`` is a local estimator, ``estimator`` the one with the settings. All
-    random numbers are drawn here, in an order that the blocks alone decide.
+    ``wrapper`` has the settings of the cluster, its ``estimator`` those of the method;
+    ``model`` is where learning begins. All random numbers are drawn here, in an order
+    that the blocks alone decide.
     """
 
-    def __init__(self, estimator, learner, data: tuple):
-        self._estimator, self._learner = estimator, learner
-        self._session = Session(estimator.timeout)
-        self._rng = check_random_state(estimator.random_state)
+    def __init__(self, wrapper, model, data: tuple):
+        self._wrapper, self._model = wrapper, model
+        self._estimator = wrapper.estimator
+        self._session = Session(wrapper.timeout)
+        self._rng = check_random_state(self._estimator.random_state)
         self._load(*data)
         self._survey()
 
     def _load(self, X, y, sample_weight) -> None:
         parts = delayed_blocks(X, y, sample_weight)
-        n_features = self._estimator.n_features_in_
+        n_features = self._wrapper.n_features_in_
         task = dask.delayed(prepared, pure=False)
         blocks = [task(*part, n_features) for part in parts]
         self._session.load(blocks, _names(row_counts(X)))
@@ -80,9 +85,9 @@ class ClusterFit:
         )
         session.places = _names([s.n_rows for s in found])
         _check_dtypes(found, session.places)
-        known = getattr(self._learner, "classes_", None)
+        known = getattr(self._model, "classes_", None)
         classes = np.unique(np.concatenate([s.classes for s in found if s.n_rows]))
-        classes = estimator._stream_classes(classes, known)
+        classes = stream_classes(classes, known)
         rows, counted, weights = np.zeros((3, len(found), len(classes)))
         for i, s in enumerate(found):
             own = np.searchsorted(classes, s.classes)
@@ -92,54 +97,62 @@ class ClusterFit:
         if not counted.any():
             raise ValueError("All rows of X have a weight of zero.")
         mean = weights.sum(axis=0) @ factors / counted.sum()
-        self._recipe = Recipe(classes, factors / mean)
+        self._class_weights = ClassWeights(classes, factors / mean)
         self._busy = np.flatnonzero(counted)
         self._rows = counted[self._busy]
         self._bytes_of_a_row = sum(s.n_bytes for s in found) / rows.sum()
 
     def begin(self) -> Future:
         """Choose anchors, scales and first steps, and share out the rows."""
-        session, recipe, blocks = self._session, self._recipe, self._session.blocks
-        n_rows, epochs = int(self._rows.sum()), self._estimator.max_iter
-        sizes = apportion(min(SAMPLE_ROWS, n_rows), self._rows)
+        session, weights = self._session, self._class_weights
+        plan = int(self._rows.sum()), self._estimator.max_iter
         *seeds, seed, again = self._seeds(len(self._busy) + 2)
         near = session.holders()
-        sample = [
-            session.submit(
-                scheme.drawn, blocks[i], recipe, size, own, name=i, near=near[i]
+        sample = self._draw_sample(seeds, near)
+        model = session.submit(scheme.begin, self._model, weights, *plan, seed, *sample)
+        may_move = plan[0] > SAMPLE_ROWS and not hasattr(self._model, "coef_")
+        clusters = session.submit(scheme.has_clusters, model)
+        if may_move and session.results([clusters])[0]:
+            for number in range(LLOYD_ROUNDS):
+                model = self._move_anchors(model, number, near)
+            model = session.submit(
+                scheme.begin_again, model, weights, *plan, again, *sample
+            )
+        self._share_out(model, near)
+        self._copied = monotonic()
+        # A copy at the client: what is lost with a worker is sent from there again.
+        (self._model,) = session.results([model])
+        self._begun = session.submit(scheme.keep, self._model, name="begun")
+        return session.submit(scheme.share, self._begun, self._plan)
+
+    def _draw_sample(self, seeds, near) -> list[Future]:
+        submit, blocks = self._session.submit, self._session.blocks
+        sizes = apportion(min(SAMPLE_ROWS, int(self._rows.sum())), self._rows)
+        return [
+            submit(
+                scheme.draw_sample, blocks[i], self._class_weights, size, own,
+                name=i, near=near[i],
             )
             for i, size, own in zip(self._busy, sizes, seeds, strict=True)
             if size
-        ]
-        task = scheme.begun, self._learner, recipe, n_rows, epochs, seed, *sample
-        learner = session.submit(*task)
-        may_move = n_rows > SAMPLE_ROWS and not hasattr(self._learner, "coef_")
-        clusters = session.submit(scheme.has_clusters, learner)
-        if may_move and session.results([clusters])[0]:
-            for number in range(LLOYD_ROUNDS):
-                learner = self._move_anchors(learner, number, near)
-            task = scheme.begun_again, learner, recipe, n_rows, epochs, again, *sample
-            learner = session.submit(*task)
-        self._share_out(learner, near)
-        self._copied = monotonic()
-        return session.submit(scheme.common, learner, self._plan)
+        ]  # fmt: skip
 
-    def _share_out(self, learner: Future, near) -> None:
+    def _share_out(self, model: Future, near) -> None:
         """Cut the blocks, where models are to be averaged, and form shards."""
-        session, recipe = self._session, self._recipe
-        n_shards = min(self._estimator.n_shards, len(self._busy))
+        session, class_weights = self._session, self._class_weights
+        n_shards = min(self._wrapper.n_shards, len(self._busy))
         n_pieces = 1
         if n_shards > 1:
-            (size,) = session.results([session.submit(scheme.size, learner)])
+            (size,) = session.results([session.submit(scheme.count_bytes, model)])
             least = rows_between_averages(n_shards, size, self._bytes_of_a_row)
             n_pieces = np.maximum(1, self._rows // least).astype(int)
         pieces = []
         for i, n_rows, n in np.broadcast(self._busy, self._rows, n_pieces):
             for start, stop in pairwise(np.linspace(0, n_rows, n + 1).astype(int)):
                 where = {"name": f"{i}-{start}", "near": near[i]}
-                given = scheme.cut, session.blocks[i], recipe, start, stop
+                given = scheme.cut, session.blocks[i], class_weights, start, stop
                 block = session.submit(*given, **where)
-                codes = session.submit(scheme.coded, learner, block, **where)
+                codes = session.submit(scheme.encode, model, block, **where)
                 place = session.places[i]
                 pieces.append(Piece(block, codes, place, near[i], stop - start))
         self._pieces = pieces
@@ -149,11 +162,11 @@ class ClusterFit:
         rows = np.array([piece.n_rows for piece in pieces])
         self._plan = Plan(rows, self._estimator.max_iter, n_shards)
 
-    def _move_anchors(self, learner: Future, number: int, near) -> Future:
+    def _move_anchors(self, model: Future, number: int, near) -> Future:
         submit, blocks = self._session.submit, self._session.blocks
         sums = [
             submit(
-                scheme.gathered, learner, blocks[i], self._recipe,
+                scheme.sum_by_anchor, model, blocks[i], self._class_weights,
                 name=f"{number}-{i}", near=near[i],
             )
             for i in self._busy
@@ -163,13 +176,13 @@ class ClusterFit:
             groups = range(0, len(sums), _SUMMANDS)
             sums = [
                 submit(
-                    scheme.added, *sums[at : at + _SUMMANDS],
+                    scheme.add_sums, *sums[at : at + _SUMMANDS],
                     name=f"{number}-{level}-{at}",
                 )
                 for at in groups
             ]  # fmt: skip
             level += 1
-        return submit(scheme.moved, learner, sums[0], name=number)
+        return submit(scheme.move_anchors, model, sums[0], name=number)
 
     def epoch(self, number: int, current: Future) -> tuple[Future, np.ndarray]:
         """One pass of all shards from a common model: the next, and its sums."""
@@ -187,7 +200,7 @@ class ClusterFit:
                 (current,) = turns
             else:
                 name = f"{number}-{place}"
-                current = session.submit(scheme.averaged, current, *turns, name=name)
+                current = session.submit(scheme.average, current, *turns, name=name)
         del turns  # dask drops what nobody wants
         (sums,) = session.results([session.submit(scheme.tally, current, name=number)])
         if sums[0] != self._rows.sum():
@@ -206,13 +219,17 @@ class ClusterFit:
         is_last = number == self._plan.epochs
         turn = Turn(number, is_last, places, [seeds[i] for i in run])
         return self._session.submit(
-            scheme.learned, turn, current, blocks, codes, self._recipe,
+            scheme.learn, turn, self._begun, current, blocks, codes,
             name=f"epoch-{number}-piece-{run[0]}", near=near[run[0]],
         )  # fmt: skip
 
-    def learner(self, current: Future):
-        """The estimator of a common model."""
-        return self._session.results([current])[0].learner
+    def model(self, current: Future):
+        """An estimator with a shared state."""
+        (shared,) = self._session.results([current])
+        learner = StreamLearner(copy(self._model))
+        learner.state = shared.state
+        learner.finish()
+        return learner.estimator
 
     def _kept(self, current: Future, number: int) -> Future:
         """Have a copy of the model at the client from time to time.
@@ -223,7 +240,7 @@ class ClusterFit:
             return current
         self._copied = monotonic()
         (model,) = self._session.results([current])
-        return self._session.submit(scheme.resumed, model, name=number)
+        return self._session.submit(scheme.keep, model, name=number)
 
     def _rounds(self, near) -> list[list[list[int]]]:
         """What each shard learns from in each round."""

@@ -1,12 +1,14 @@
-"""The work of one task: what runs where the blocks are.
+"""Tasks of a fit on a cluster: functions that run where the blocks are.
 
-Nothing in here knows of workers or of time: a result depends on what is given alone.
+Nothing in here knows of workers or of time: a result depends on the arguments alone. An
+estimator travels once, with what a sample has decided; from round to round only its
+learning state does.
 """
 
 from contextlib import contextmanager
 from copy import copy
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -18,18 +20,25 @@ from locallin.data.blocks import joined
 from locallin.engine.codes import find_nearest
 from locallin.engine.matrix import as_rows
 from locallin.engine.parallel import single_threaded_blas
-from locallin.kernels.rows import Codes, add_difference
-from locallin.methods.base import Given, LocallyLinearClassifier
+from locallin.kernels.rows import Codes
+from locallin.methods.anchored import row_views
+from locallin.methods.base import EpochClassifier, StreamLearner
 from locallin.methods.joint import JointClassifier
+from locallin.streams.state import LearningState
 
 
-@sizeof.register((LocallyLinearClassifier, Coding))
+@sizeof.register((EpochClassifier, Coding))
 def _bytes(model) -> int:
-    """What dask takes a model to weigh, where it plans and counts transfers."""
+    """Size of a model, where dask plans and counts transfers."""
     return sum(map(sizeof, vars(model).values()))
 
 
-class Recipe(NamedTuple):
+@sizeof.register(LearningState)
+def _bytes_of_state(state: LearningState) -> int:
+    return sum(array.nbytes for array in state.values())
+
+
+class ClassWeights(NamedTuple):
     """Classes, and the weight of each in units of the mean weight of a row."""
 
     classes: np.ndarray
@@ -55,7 +64,7 @@ class Plan(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What a task learns from: pieces with their names and seeds, in this order."""
+    """Pieces that a task learns from, in this order, with their names and seeds."""
 
     epoch: int
     last_pass: bool
@@ -63,14 +72,14 @@ class Turn(NamedTuple):
     seeds: list[int]
 
 
-class Common(NamedTuple):
-    """A model, and sums over the rows it was learned from in an epoch.
+class SharedModel(NamedTuple):
+    """A learning state, and sums over the rows it was learned from in an epoch.
 
     These are: rows, objective, active anchors, perplexity. ``own`` and ``weight`` are
     those of the last turn, ``before`` those of the turns before it.
     """
 
-    learner: Any
+    state: LearningState
     epoch: int = 0
     before: np.ndarray = np.zeros(4)
     own: np.ndarray = np.zeros(4)
@@ -106,25 +115,25 @@ class _OneThread:
 one_thread = _OneThread()
 
 
-def counted(block: Block, recipe: Recipe) -> Block:
-    """The rows that count, with their weights."""
-    weights = recipe.factors[np.searchsorted(recipe.classes, block.y)]
+def weigh(block: Block, weights: ClassWeights) -> Block:
+    """The rows that count, with the products of both weights."""
+    values = weights.factors[np.searchsorted(weights.classes, block.y)]
     if block.weights is not None:
-        weights = weights * block.weights
-    seen = weights > 0
+        values = values * block.weights
+    seen = values > 0
     if seen.all():
-        return Block(block.X, block.y, weights)
-    return Block(block.X[seen], block.y[seen], weights[seen])
+        return Block(block.X, block.y, values)
+    return Block(block.X[seen], block.y[seen], values[seen])
 
 
-def cut(block: Block, recipe: Recipe, start: int, stop: int) -> Block:
+def cut(block: Block, weights: ClassWeights, start: int, stop: int) -> Block:
     """A piece of the rows that count."""
-    return Block(*(part[start:stop] for part in counted(block, recipe)))
+    return Block(*(part[start:stop] for part in weigh(block, weights)))
 
 
-def drawn(block: Block, recipe: Recipe, size: int, seed: int) -> Block:
+def draw_sample(block: Block, weights: ClassWeights, size: int, seed: int) -> Block:
     """A random sample of the rows that count, in their order."""
-    block = counted(block, recipe)
+    block = weigh(block, weights)
     if size == len(block.y):
         return block
     rng = np.random.RandomState(seed)
@@ -132,98 +141,100 @@ def drawn(block: Block, recipe: Recipe, size: int, seed: int) -> Block:
     return Block(*(part[chosen] for part in block))
 
 
-def _taken(learner, block: Block, recipe: Recipe, seed: int) -> Given:
-    given = learner._take_block(block.X, block.y, recipe.classes, block.weights)
-    return given._replace(rng=np.random.RandomState(seed))
-
-
-def begun(learner, recipe: Recipe, n_rows: int, epochs: int, seed: int, *parts: Block):
+def begin(
+    model, weights: ClassWeights, n_rows: int, epochs: int, seed: int, *parts: Block
+):
     """Choose from a sample of ``n_rows`` what ``fit`` chooses from all of them."""
-    learner = copy(learner)
+    model = copy(model)
     with one_thread():
-        given = _taken(learner, Block(*joined(parts)), recipe, seed)
-        learner._begin_stream(given._replace(n_rows=n_rows), epochs)
-    return learner
-
-
-def begun_again(learner, recipe: Recipe, n_rows, epochs, seed: int, *parts: Block):
-    """Keep anchors that have moved, and choose the rest anew."""
-    learner = copy(learner)
-    coding = learner.coding_ = copy(learner.coding_)
-    with one_thread():
-        X, _, weights = joined(parts)
-        where, _ = learner._spaces(X)
         rng = np.random.RandomState(seed)
-        coding.bandwidth_ = coding.choose_bandwidth(where, weights, rng)
-    return begun(learner, recipe, n_rows, epochs, seed, *parts)
+        sample = joined(parts)
+        StreamLearner(model).begin(sample, weights.classes, n_rows, epochs, rng)
+    return model
 
 
-def size(learner) -> int:
-    """Bytes of what a shard sends, about."""
-    return sizeof(learner)
+def begin_again(
+    model, weights: ClassWeights, n_rows: int, epochs: int, seed: int, *parts: Block
+):
+    """Keep anchors that have moved, and choose the rest anew."""
+    model = copy(model)
+    coding = model.coding_ = copy(model.coding_)
+    with one_thread():
+        X, _, sample_weight = joined(parts)
+        anchor_view, _ = row_views(model, X)
+        rng = np.random.RandomState(seed)
+        coding.bandwidth_ = coding.choose_bandwidth(anchor_view, sample_weight, rng)
+    return begin(model, weights, n_rows, epochs, seed, *parts)
 
 
-def has_clusters(learner) -> bool:
+def count_bytes(model) -> int:
+    """Bytes that a shard sends, about."""
+    return sizeof(StreamLearner(model).state)
+
+
+def has_clusters(model) -> bool:
     """Whether the anchors are centres of k-means, which all rows can refine."""
-    chosen = getattr(getattr(learner, "coding_", None), "anchors", None)
+    chosen = getattr(getattr(model, "coding_", None), "anchors", None)
     return isinstance(chosen, str) and chosen == "kmeans"
 
 
-def gathered(learner, block: Block, recipe: Recipe) -> tuple[np.ndarray, np.ndarray]:
+def sum_by_anchor(
+    model, block: Block, weights: ClassWeights
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum and weight of the rows that are nearest to each anchor."""
-    block = counted(block, recipe)
-    coding = learner.coding_
+    block = weigh(block, weights)
+    anchors = model.coding_.anchors_
     with one_thread():
-        where, _ = learner._spaces(block.X)
-        nearest = find_nearest(as_rows(where), coding.anchors_, 1)[0].ravel()
-    shape = len(coding.anchors_), len(nearest)
+        anchor_view, _ = row_views(model, block.X)
+        nearest = find_nearest(as_rows(anchor_view), anchors, 1)[0].ravel()
+    shape = len(anchors), len(nearest)
     places = nearest, np.arange(len(nearest))
     members = sparse.csr_matrix((block.weights.astype(float), places), shape)
-    sums = members @ where
+    sums = members @ anchor_view
     sums = sums.toarray() if sparse.issparse(sums) else sums
     return sums, members.sum(axis=1).A1
 
 
-def added(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def add_sums(*parts: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Sums and weights of several blocks, in their order."""
     return tuple(sum(part[1:], part[0]) for part in zip(*parts, strict=True))
 
 
-def moved(learner, gathering: tuple[np.ndarray, np.ndarray]):
+def move_anchors(model, gathering: tuple[np.ndarray, np.ndarray]):
     """A step of Lloyd's algorithm: anchors at the means of their rows."""
     sums, weights = gathering
-    learner = copy(learner)
-    coding = learner.coding_ = copy(learner.coding_)
+    model = copy(model)
+    coding = model.coding_ = copy(model.coding_)
     anchors = coding.anchors_.copy()
     used = weights > 0
     anchors[used] = sums[used] / weights[used, None]
     coding.anchors_ = anchors
-    return learner
+    return model
 
 
-def common(learner, plan: Plan) -> Common:
-    """The model with which learning begins, its steps made for several shards."""
-    learner = copy(learner)
-    if getattr(learner, "t0", None) == "auto" and hasattr(learner, "t0_"):
+def share(model, plan: Plan) -> SharedModel:
+    """The state with which learning begins, its steps made for several shards."""
+    state = StreamLearner(model).state
+    if getattr(model, "t0", None) == "auto" and "t0" in state:
         # An average of n models takes steps n times as long: it is as far after an
         # epoch as one model.
-        learner.t0_ = max(learner.t0_ / plan.n_shards, 2.0)
-    if hasattr(learner, "_adam"):
+        state = state.replaced(t0=max(state["t0"].item() / plan.n_shards, 2.0))
+    if "steps" in state:
         # Shards share a batch: an epoch has as many steps as that of a local fit.
-        learner._rows_of_batch = max(1, learner._rows_of_batch // plan.n_shards)
-        *moments, (taken, _) = learner._adam
-        planned = plan.local_steps(learner._rows_of_batch)
-        learner._adam = *moments, np.array([taken, planned])
-    return Common(learner)
+        batch_size, passes = state["plan"]
+        batch_size = max(1, batch_size // plan.n_shards)
+        steps = np.array([state["steps"][0], plan.local_steps(batch_size)])
+        state = state.replaced(plan=np.array([batch_size, passes]), steps=steps)
+    return SharedModel(state)
 
 
-def resumed(model: Common) -> Common:
+def keep(model):
     """A model that the client has kept."""
     return model
 
 
-def tally(model: Common) -> np.ndarray:
-    """What the client looks at after an epoch."""
+def tally(model: SharedModel) -> np.ndarray:
+    """Sums that the client looks at after an epoch."""
     return model.tally(model.epoch)
 
 
@@ -237,82 +248,57 @@ class _KnownCodes:
         return self._codes
 
 
-def coded(learner, piece: Block) -> Codes | None:
+def encode(model, piece: Block) -> Codes | None:
     """Codes of a piece, where anchors stay and every epoch would find the same."""
-    if isinstance(learner, JointClassifier) or not hasattr(learner, "coding_"):
+    if isinstance(model, JointClassifier) or not hasattr(model, "coding_"):
         return None
     with one_thread():
-        where, _ = learner._spaces(piece.X)
-        return learner.coding_.encode(as_rows(where), learner.n_jobs)
+        anchor_view, _ = row_views(model, piece.X)
+        return model.coding_.encode(as_rows(anchor_view), model.n_jobs)
 
 
-def learned(turn: Turn, start: Common, pieces: list, codes: list, recipe) -> Common:
-    """One pass over some pieces, from the common model."""
-    learner = copy(start.learner)
-    learner._detach()
+def learn(
+    turn: Turn, model, start: SharedModel, pieces: list, codes: list
+) -> SharedModel:
+    """One pass over some pieces, from the shared state."""
+    learner = StreamLearner(copy(model))
+    learner.state = start.state.copy()
     own, weight = np.zeros(4), 0.0
     parts = zip(turn.places, turn.seeds, pieces, codes, strict=True)
     for place, seed, piece, known in parts:
         try:
-            own += _learned_from(learner, piece, known, recipe, seed, turn.last_pass)
+            own += _learn_from(learner, piece, known, seed, turn.last_pass)
         except Exception as error:
             raise BlockError(f"{place}: {error}") from error
         weight += piece.weights.sum(dtype=float)
-    return Common(learner, turn.epoch, start.tally(turn.epoch), own, weight)
+    return SharedModel(learner.state, turn.epoch, start.tally(turn.epoch), own, weight)
 
 
-def _learned_from(
-    learner, piece: Block, codes, recipe: Recipe, seed: int, last_pass: bool
+def _learn_from(
+    learner: StreamLearner, piece: Block, codes, seed: int, last_pass: bool
 ) -> np.ndarray:
-    """Change a learner; sums as in ``Common``."""
-    learner.objective_history_ = np.empty(0)
-    coding = getattr(learner, "coding_", None)
+    """Change a learner; sums as in ``SharedModel``."""
+    model = learner.estimator
+    model.objective_history_ = np.empty(0)
+    coding = getattr(model, "coding_", None)
     with one_thread():
         if codes is not None:
-            learner.coding_ = _KnownCodes(coding, codes)
-        given = _taken(learner, piece, recipe, seed)
-        learner._partial_fit(given._replace(last_pass=last_pass))
+            model.coding_ = _KnownCodes(coding, codes)
+        learner.learn(piece, np.random.RandomState(seed), last_pass=last_pass)
         if codes is not None:
-            learner.coding_ = coding
+            model.coding_ = coding
     histories = "objective_history_", "active_history_", "perplexity_history_"
-    met = [getattr(learner, name)[-1] for name in histories if hasattr(learner, name)]
+    met = [getattr(model, name)[-1] for name in histories if hasattr(model, name)]
     sums = np.zeros(4)
     sums[: 1 + len(met)] = len(piece.y) * np.array([1.0, *met])
     return sums
 
 
-def averaged(start: Common, *turns: Common) -> Common:
-    """The common model, moved by the mean of what each shard has learned."""
+def average(start: SharedModel, *turns: SharedModel) -> SharedModel:
+    """The shared state, moved by the mean of what each shard has learned."""
     epoch = turns[0].epoch
     sums = start.tally(epoch) + sum(turn.own for turn in turns)
-    learner = copy(turns[0].learner)
     weights = np.array([turn.weight for turn in turns])
-    for name in learner._moving:
-        if hasattr(learner, name):
-            values = [getattr(turn.learner, name) for turn in turns]
-            origin = getattr(start.learner, name, values[0])
-            mean = _mean(origin, values, weights / weights.sum())
-            setattr(learner, name, mean)
-    return Common(learner, epoch, sums)
-
-
-def _mean(origin, values: list, shares: np.ndarray):
-    """A weighted mean; what no shard has moved stays as it is, to the bit."""
-    if isinstance(origin, tuple):
-        parts = zip(origin, zip(*values, strict=True), strict=True)
-        return tuple(_mean(o, v, shares) for o, v in parts)
-    if isinstance(origin, Coding):
-        coding = copy(origin)
-        for name in ("anchors_", "bandwidth_"):
-            parts = [getattr(value, name) for value in values]
-            setattr(coding, name, _mean(getattr(origin, name), parts, shares))
-        return coding
-    if not isinstance(origin, np.ndarray):
-        moves = (s * (v - origin) for s, v in zip(shares, values, strict=True))
-        return float(sum(moves, origin))
-    if origin.dtype == bool:
-        return np.logical_or.reduce(values)
-    mean = origin.copy()
-    for share, value in zip(shares, values, strict=True):
-        add_difference(value.ravel(), origin.ravel(), share, mean.ravel())
-    return mean
+    states = [turn.state for turn in turns]
+    state = LearningState.average(start.state, states, weights / weights.sum())
+    return SharedModel(state, epoch, sums)
