@@ -29,8 +29,7 @@ from distributed import Client, LocalCluster
 import locallin
 from benchmarks._common import Report, error, seconds, summary
 from benchmarks._data import DIGITS, Split, load
-from locallin import dask as on_cluster
-from locallin.dask import _fit
+from locallin.dask import ClusterClassifier, _fit
 
 SETS = ("mnist", "covtype")
 METHODS = {
@@ -40,7 +39,7 @@ METHODS = {
     "ML3Classifier": {"max_iter": 20},
 }
 BLOCKS = 8
-SHARDS = on_cluster.LLSVMClassifier().n_shards
+SHARDS = ClusterClassifier(None).n_shards
 SEEDS = range(3)
 # Whose time and bytes are measured, after one more; and how often the time.
 EPOCHS = 4
@@ -49,7 +48,7 @@ PIECES = ("covtype", "DULLSVMClassifier")
 LEAST_ROWS = (4096, 8192, 16384, 65536)
 TURNS = 3
 # Tasks whose results are models; other transfers are rows, or codes of rows.
-MODELS = {"begun", "begun_again", "common", "resumed", "learned", "averaged"}
+MODELS = {"begin", "begin_again", "share", "keep", "learn", "average"}
 PROCESSES = True
 # No port is open to other machines.
 LOOPBACK = {
@@ -98,9 +97,9 @@ def collections(client, split) -> tuple:
     return there(split.X), there(split.y)
 
 
-def estimator(module, method, **more):
+def estimator(method, **more):
     settings = {"random_state": 0, **METHODS[method], **more}
-    return getattr(module, method)(**settings)
+    return getattr(locallin, method)(**settings)
 
 
 def errors(folder, name, method) -> dict:
@@ -108,10 +107,10 @@ def errors(folder, name, method) -> dict:
     test = split.X_test, split.y_test
     local, there = [], []
     for seed in SEEDS:
-        model = estimator(locallin, method, random_state=seed)
+        model = estimator(method, random_state=seed)
         local.append(error(model.fit(split.X, split.y), *test))
         with workers(2) as client:
-            model = estimator(on_cluster, method, random_state=seed)
+            model = ClusterClassifier(estimator(method, random_state=seed))
             there.append(error(model.fit(*collections(client, split)), *test))
     found = {"local": summary(local), "cluster": summary(there)}
     difference = found["cluster"]["mean"] - found["local"]["mean"]
@@ -123,24 +122,25 @@ def pieces(folder, name, method) -> dict:
     held_out = split.X_test, split.y_test
     found = {"local": []} | {f"at least {rows} rows": [] for rows in LEAST_ROWS}
     for seed in SEEDS:
-        model = estimator(locallin, method, random_state=seed)
+        model = estimator(method, random_state=seed)
         found["local"].append(error(model.fit(split.X, split.y), *held_out))
         for rows in LEAST_ROWS:
             limits = {"LEAST_ROWS": rows, "BYTES_PER_BYTE_OF_MODELS": 0.0}
             with workers(2) as client, patch.multiple(_fit, **limits):
-                model = estimator(on_cluster, method, random_state=seed)
+                model = ClusterClassifier(estimator(method, random_state=seed))
                 model.fit(*collections(client, split))
             found[f"at least {rows} rows"].append(error(model, *held_out))
     return {key: summary(errors) for key, errors in found.items()}
 
 
-def epochs(client, split, method, **more):
+def epochs(client, split, method, n_shards=SHARDS, **more):
     """A fit and its models after epochs; the first comes after a warm-up.
 
     The last epoch, in which some methods average, is not among them.
     """
-    model = estimator(on_cluster, method, max_iter=EPOCHS + 2, **more)
-    fit = model._prepare_fit(*collections(client, split))
+    local = estimator(method, max_iter=EPOCHS + 2, **more)
+    model = ClusterClassifier(local, n_shards=n_shards)
+    fit = model.prepare(*collections(client, split))
     current = fit.begin()
     for number in range(1, EPOCHS + 2):
         current, _ = fit.epoch(number, current)
@@ -152,7 +152,7 @@ def times(folder, name, method) -> dict:
     same_work = {"shrinking": False} if method == "ML3Classifier" else {}
 
     def local_fit(n_epochs) -> float:
-        model = estimator(locallin, method, max_iter=n_epochs, **same_work)
+        model = estimator(method, max_iter=n_epochs, **same_work)
         return seconds(partial(model.fit, split.X, split.y))[0]
 
     def local_epoch() -> float:
