@@ -17,7 +17,11 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import (
+    accuracy_score,
+    confusion_matrix,
+    precision_recall_fscore_support,
+)
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -35,8 +39,8 @@ from locallin import (
 from locallin.inspection import counterfactual, explain, regions
 from locallin.report import report
 from locallin.report._curves import ticks
-from locallin.report._data import wilson
-from locallin.report._report import make_report
+from locallin.report._data import Evaluation
+from locallin.report.build import build_report
 
 few = {"max_iter": 5, "random_state": 0}
 charts = Atlas(2, mdl=1.0, random_state=0)
@@ -160,7 +164,7 @@ def test_figures_of_the_page_are_those_computed(blobs):
     html = report(clf, X, y)
     predicted = clf.predict(X)
     tables = Page(html).tables
-    low, high = wilson(clf.score(X, y), len(y))
+    low, high = interval_of(accuracy_score(y, predicted, normalize=False), len(y))
     assert f"95% interval {100 * low:.1f}% to {100 * high:.1f}%" in html
     lines = tables["Class by class"][1:-1]
     expected = precision_recall_fscore_support(y, predicted, zero_division=0)
@@ -177,11 +181,21 @@ def test_figures_of_the_page_are_those_computed(blobs):
         assert all(name in line[5] for name, _ in region.top)
 
 
+def interval_of(right, n):
+    truth = np.zeros(n, int)
+    predicted = (np.arange(n) >= right).astype(int)
+    return Evaluation([0, 1], 2, predicted, np.ones(n), truth).interval
+
+
 def test_the_interval_is_wilsons():
-    low, high = wilson(0.9, 50)
-    assert_allclose([low, high], [0.786, 0.957], atol=1e-3)
-    assert wilson(1.0, 10)[1] == pytest.approx(1)
-    assert wilson(0.0, 10)[0] == pytest.approx(0)
+    assert_allclose(interval_of(45, 50), [0.786, 0.957], atol=1e-3)
+    share, n, z = 0.3, 40, 1.959963984540054
+    middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    spread = share * (1 - share) / n + z**2 / (4 * n * n)
+    half = z / (1 + z**2 / n) * np.sqrt(spread)
+    assert_allclose(interval_of(12, 40), [middle - half, middle + half])
+    assert interval_of(10, 10)[1] == pytest.approx(1)
+    assert interval_of(0, 10)[0] == pytest.approx(0)
 
 
 def test_values_and_changes_are_in_the_units_of_the_data(tumours):
@@ -364,7 +378,7 @@ def test_unlabelled_rows_of_an_atlas_do_not_count(blobs):
     some = np.where(np.arange(len(y)) % 2 == 0, -1, y)
     clf = clone(ESTIMATORS["atlas"]).fit(X, some)
     known = some != -1
-    html, found = make_report(clf, X, some)
+    html, found = build_report(clf, X, some)
     assert found.evaluation.accuracy == clf.score(X[known], y[known])
     assert f"of <b>{known.sum()}</b> labelled rows" in html
     assert ">Accuracy<" not in report(clf, X, np.full(len(y), -1))
@@ -406,14 +420,14 @@ def test_large_data_in_blocks(monkeypatch, digits):
 
     X, y, X_test, y_test = digits
     clf = LLSVMClassifier(10, random_state=0).fit(X, y)
-    whole, found = make_report(clf, X_test, y_test, rows=20)
+    whole, found = build_report(clf, X_test, y_test, rows=20)
     monkeypatch.setattr(_data, "_LARGEST_BLOCK", 7)
     monkeypatch.setattr(_rows, "_BLOCK_BYTES", 1 << 14)
-    pieces, again = make_report(clf, X_test, y_test, rows=20)
+    pieces, again = build_report(clf, X_test, y_test, rows=20)
     assert len(pieces) == pytest.approx(len(whole), rel=0.01)
     assert_array_equal(again.evaluation.predicted, found.evaluation.predicted)
     monkeypatch.setattr(_data, "_MOST_REGION_ROWS", 100)
-    html, found = make_report(clf, X_test, y_test, rows=20)
+    html, found = build_report(clf, X_test, y_test, rows=20)
     assert found.n_region_rows == sum(region.rows for region in found.regions) == 100
     assert "those with the most rows first, on 100 rows" in html
 

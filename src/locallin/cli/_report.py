@@ -6,7 +6,8 @@ from scipy import sparse
 from locallin.cli._commands import model_blocks
 from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._output import pairs, show
-from locallin.report._report import make_report, write_page
+from locallin.engine.files import replacing
+from locallin.report.build import build_report
 
 
 def report(args) -> int:
@@ -14,7 +15,7 @@ def report(args) -> int:
     path = check_output(args.out, args.force)
     model = load_model(args.model, args.trust)
     X, y = _rows(model, args)
-    content, findings = make_report(
+    content, data = build_report(
         model.estimator,
         X,
         y,
@@ -23,19 +24,20 @@ def report(args) -> int:
         title=args.title,
         first_row=1,
     )
-    write_page(path, content)
-    evaluation = findings.evaluation
+    with replacing(path) as file:
+        file.write_text(content, encoding="utf-8")
+    evaluation = data.evaluation
     labelled = evaluation.truth is not None
     result = {
         "model": args.model,
         "out": str(path),
         "bytes": len(content.encode()),
-        "rows": findings.n_rows,
-        "explained_rows": len(findings.explained.rows),
-        "local_models": len(findings.regions),
+        "rows": data.n_rows,
+        "explained_rows": len(data.explained.rows),
+        "local_models": len(data.regions),
         "accuracy": evaluation.accuracy,
         "interval": list(evaluation.interval) if labelled else None,
-        "not_explained": findings.explained.missing,
+        "not_explained": data.explained.missing,
     }
     show(args, result, pairs(result))
     return 0

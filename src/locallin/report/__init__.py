@@ -1,5 +1,5 @@
 """A fitted classifier on a data set, as one HTML page."""
 
-from locallin.report._report import report
+from locallin.report.build import report
 
 __all__ = ["report"]

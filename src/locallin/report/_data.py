@@ -1,4 +1,4 @@
-"""What a report tells: figures of all rows, and explanations of some."""
+"""Data of a report: figures of all rows, and explanations of some."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.stats import binomtest
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
-from locallin.inspection._regions import Regions, regions
+from locallin.inspection import Regions, regions
 from locallin.inspection.unwrap import by_score, classifier_in, count_rows, some_rows
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import ScoringClassifier, winning_classes
@@ -23,8 +24,6 @@ _REGION_BYTES = 1 << 27
 _MOST_REGION_ROWS = 10_000
 # The order in which kinds of rows are taken, again and again.
 _TURNS = ("wrong", "narrow", "any", "wrong", "narrow", "clear")
-# Two-sided 95 % of the normal distribution.
-_QUANTILE = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +70,9 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's interval of the accuracy, 95 %."""
-        return wilson(self.accuracy, self.n_labelled)
+        right = int(np.trace(self.confusion))
+        found = binomtest(right, self.n_labelled).proportion_ci(method="wilson")
+        return float(found.low), float(found.high)
 
     @property
     def per_class(self) -> list[tuple[float, float, float, int]]:
@@ -93,18 +94,9 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return part / np.maximum(whole, 1)
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Interval of a share of n rows."""
-    square = _QUANTILE**2
-    middle = (share + square / (2 * n)) / (1 + square / n)
-    spread = share * (1 - share) / n + square / (4 * n * n)
-    half = _QUANTILE / (1 + square / n) * np.sqrt(spread)
-    return max(0.0, float(middle - half)), min(1.0, float(middle + half))
-
-
 @dataclass(frozen=True, eq=False)
-class Findings:
-    """All that a report shows."""
+class ReportData:
+    """Everything that a report shows."""
 
     estimator: Any
     classifier: ScoringClassifier
@@ -116,9 +108,9 @@ class Findings:
     explained: ExplainedRows
 
 
-def find(
+def collect(
     estimator, X, y, *, feature_names, rows: int | None, random_state, first_row: int
-) -> Findings:
+) -> ReportData:
     """Evaluate, ask the local models, explain some rows."""
     classifier = classifier_in(estimator, "report")[1]
     if sparse.issparse(X):
@@ -129,7 +121,7 @@ def find(
     chosen = chosen_rows(evaluation, n_rows if rows is None else rows, rng)
     places = _region_rows(classifier, evaluation, rng)
     sample = rows_at(X, places)
-    return Findings(
+    return ReportData(
         estimator=estimator,
         classifier=classifier,
         n_rows=n_rows,

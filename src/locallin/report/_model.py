@@ -1,4 +1,4 @@
-"""What a model is: parameters that were chosen, and what fitting found."""
+"""Facts about a model: parameters that were chosen, and numbers that fitting found."""
 
 from inspect import signature
 from typing import Any
@@ -9,7 +9,7 @@ from locallin.inspection.text import number
 from locallin.inspection.unwrap import take_apart
 
 _LONGEST = 120
-# Fitted attributes that are single numbers, and what they are.
+# Names of the fitted attributes that are single numbers.
 _FACTS = {
     "alpha_": "regularisation, alpha",
     "n_iter_": "epochs",
@@ -22,7 +22,7 @@ _FACTS = {
 def changed_parameters(estimator) -> list[tuple[str, str, str]]:
     """Name, value and default of the parameters that are not the defaults."""
     before, classifier = take_apart(estimator)
-    steps = [step for part in before for step in _steps(part)]
+    steps = [step for part in before for step in _named_steps(part)]
     found = []
     for prefix, step in [*steps, ("", classifier)]:
         for name, value, default in _changed(step):
@@ -30,7 +30,7 @@ def changed_parameters(estimator) -> list[tuple[str, str, str]]:
     return found
 
 
-def _steps(pipeline: Pipeline) -> list[tuple[str, Any]]:
+def _named_steps(pipeline: Pipeline) -> list[tuple[str, Any]]:
     return [
         (f"{name}.", step)
         for name, step in pipeline.steps
@@ -55,13 +55,13 @@ def _short(value) -> str:
     return written if len(written) <= _LONGEST else written[: _LONGEST - 1] + "…"
 
 
-def fitted_facts(findings) -> list[tuple[str, str]]:
+def fitted_facts(data) -> list[tuple[str, str]]:
     """Numbers of rows, features, classes, local models, and what fitting found."""
-    classifier = findings.classifier
+    classifier = data.classifier
     facts = [
-        ("classes", ", ".join(map(str, _first(classifier.classes_.tolist())))),
+        ("classes", ", ".join(map(str, _first_labels(classifier.classes_.tolist())))),
         ("features the classifier is given", f"{classifier.n_features_in_:,}"),
-        ("local models", f"{len(findings.regions):,}"),
+        ("local models", f"{len(data.regions):,}"),
     ]
     for attribute, name in _FACTS.items():
         value = getattr(classifier, attribute, None)
@@ -70,5 +70,5 @@ def fitted_facts(findings) -> list[tuple[str, str]]:
     return facts
 
 
-def _first(labels: list) -> list:
+def _first_labels(labels: list) -> list:
     return labels if len(labels) <= 20 else [*labels[:20], f"… ({len(labels)})"]

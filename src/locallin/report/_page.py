@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from html import escape
 from importlib.resources import files
-from typing import Any
+from string import Template
 
 import numpy as np
 import sklearn
@@ -13,7 +13,7 @@ import sklearn
 import locallin
 from locallin.inspection.text import number
 from locallin.report._curves import figure, histories
-from locallin.report._data import Evaluation, Findings
+from locallin.report._data import Evaluation, ReportData
 from locallin.report._model import changed_parameters, fitted_facts
 
 _MOST_IN_MATRIX = 25
@@ -27,15 +27,15 @@ _POLICY = (
 )
 
 
-def page(findings: Findings, title: str) -> str:
+def page(data: ReportData, title: str) -> str:
     """The whole page."""
     sections = {
-        "model": ("The model", _model(findings)),
-        "accuracy": ("Accuracy", _accuracy(findings)),
-        "confusion": ("Confusions", _confusions(findings.evaluation)),
-        "rows": ("Single rows", _rows(findings)),
-        "regions": ("Local models", _regions(findings)),
-        "training": ("Training", _training(findings)),
+        "model": ("The model", _model(data)),
+        "accuracy": ("Accuracy", _accuracy(data)),
+        "confusion": ("Confusions", _confusions(data.evaluation)),
+        "rows": ("Single rows", _rows(data)),
+        "regions": ("Local models", _regions(data)),
+        "training": ("Training", _training(data)),
     }
     shown = {name: section for name, section in sections.items() if section[1]}
     links = "".join(
@@ -46,33 +46,19 @@ def page(findings: Findings, title: str) -> str:
         f"{content}</section>\n"
         for name, (heading, content) in shown.items()
     )
-    name = type(findings.classifier).__name__
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
-<title>{text(title)}</title>
-<style>
-{_resource("report.css")}</style>
-</head>
-<body>
-<header>
-<h1>{text(title)}</h1>
-<p class="quiet">{name} on {findings.n_rows:,} rows</p>
-</header>
-<nav aria-label="Sections">{links}</nav>
-<main>
-{_tiles(findings)}
-{body}</main>
-<footer>Made by locallin {text(locallin.__version__)} with scikit-learn
-{text(sklearn.__version__)}. Shown numbers are rounded.</footer>
-<script>
-{_resource("report.js")}</script>
-</body>
-</html>
-"""
+    name = type(data.classifier).__name__
+    return _template("page.html").substitute(
+        policy=_POLICY,
+        title=text(title),
+        style=_resource("report.css"),
+        subtitle=f"{name} on {data.n_rows:,} rows",
+        links=links,
+        tiles=_tiles(data),
+        sections=body,
+        version=text(locallin.__version__),
+        sklearn_version=text(sklearn.__version__),
+        script=_resource("report.js"),
+    )
 
 
 def text(value) -> str:
@@ -90,6 +76,10 @@ def as_json(value) -> str:
 
 def _resource(name: str) -> str:
     return (files("locallin.report") / name).read_text(encoding="utf-8")
+
+
+def _template(name: str) -> Template:
+    return Template(_resource(name))
 
 
 def percent(value: float) -> str:
@@ -125,19 +115,19 @@ def _table(caption: str, header: list, lines: list, *, kind="", foot=()) -> str:
     )
 
 
-def _tiles(findings: Findings) -> str:
-    evaluation = findings.evaluation
+def _tiles(data: ReportData) -> str:
+    evaluation = data.evaluation
     tiles = []
     if evaluation.truth is not None:
         low, high = evaluation.interval
         interval = f"95% interval {100 * low:.1f}–{percent(high)}"
         tiles.append(("Accuracy", percent(evaluation.accuracy), interval))
-    local = len(findings.regions)
+    local = len(data.regions)
     tiles += [
-        ("Rows", f"{findings.n_rows:,}", ""),
-        ("Features", f"{findings.n_features:,}", ""),
+        ("Rows", f"{data.n_rows:,}", ""),
+        ("Features", f"{data.n_features:,}", ""),
         ("Classes", f"{evaluation.n_classes:,}", ""),
-        ("Local models", f"{local:,}", _kind_of_models(findings)),
+        ("Local models", f"{local:,}", _kind_of_models(data)),
     ]
     written = "".join(
         f"<div><dt>{name}</dt><dd>{value}</dd>"
@@ -148,33 +138,31 @@ def _tiles(findings: Findings) -> str:
     return f'<dl class="tiles">{written}</dl>'
 
 
-def _kind_of_models(findings: Findings) -> str:
-    if findings.regions[0].owner is not None:
-        return (
-            f"{len(findings.regions) // findings.evaluation.n_classes} for each class"
-        )
-    return "charts" if hasattr(findings.classifier, "atlas_") else "anchors"
+def _kind_of_models(data: ReportData) -> str:
+    if data.regions[0].owner is not None:
+        return f"{len(data.regions) // data.evaluation.n_classes} for each class"
+    return "charts" if hasattr(data.classifier, "atlas_") else "anchors"
 
 
-def _model(findings: Findings) -> str:
+def _model(data: ReportData) -> str:
     parts = []
-    changed = changed_parameters(findings.estimator)
+    changed = changed_parameters(data.estimator)
     if changed:
         lines = [[f"<code>{text(cell)}</code>" for cell in line] for line in changed]
         header = ["Parameter", "Value", "Default"]
         parts.append(_table("Parameters that are not the defaults", header, lines))
     else:
         parts.append("<p>All parameters are the defaults.</p>")
-    facts = [[text(name), text(value)] for name, value in fitted_facts(findings)]
+    facts = [[text(name), text(value)] for name, value in fitted_facts(data)]
     parts.append(_table("What fitting gave", ["Fitted", "#Value"], facts))
     return (
-        f"<pre>{text(repr(findings.estimator))}</pre>"
+        f"<pre>{text(repr(data.estimator))}</pre>"
         f'<div class="beside">{"".join(parts)}</div>'
     )
 
 
-def _accuracy(findings: Findings) -> str:
-    evaluation = findings.evaluation
+def _accuracy(data: ReportData) -> str:
+    evaluation = data.evaluation
     if evaluation.truth is None:
         return ""
     n, right = evaluation.n_labelled, int(np.trace(evaluation.confusion))
@@ -246,52 +234,38 @@ def _pairs(evaluation: Evaluation) -> str:
     return _table("The most frequent confusions", header, lines)
 
 
-def _rows(findings: Findings) -> str:
-    explained = findings.explained
+def _rows(data: ReportData) -> str:
+    explained = data.explained
     if explained.missing is not None:
         return f"<p>Predictions are not taken apart. {text(explained.missing)}</p>"
-    store: dict[str, Any] = {
+    which = "All rows are here."
+    if len(explained.rows) < data.n_rows:
+        which = (
+            f"{len(explained.rows):,} of {data.n_rows:,} rows are here: wrong "
+            "ones, narrow and clear decisions, and some drawn at random."
+        )
+    note = wrong = ""
+    if explained.no_changes is not None:
+        note = (
+            "<p class='note'>What would change a decision is not shown: "
+            f"{text(explained.no_changes)}.</p>"
+        )
+    if data.evaluation.truth is not None:
+        wrong = '<button type="button" data-pick="wrong">Wrong</button>'
+    store = {
         "rows": explained.rows,
         "side": explained.side,
         "noChanges": explained.no_changes,
     }
-    wrong = ""
-    if findings.evaluation.truth is not None:
-        wrong = '<button type="button" data-pick="wrong">Wrong</button>'
-    if len(explained.rows) == findings.n_rows:
-        which = "All rows are here."
-    else:
-        which = (
-            f"{len(explained.rows):,} of {findings.n_rows:,} rows are here: wrong "
-            "ones, narrow and clear decisions, and some drawn at random."
-        )
-    changes = ""
-    if explained.no_changes is not None:
-        changes = (
-            "<p class='note'>What would change a decision is not shown: "
-            f"{text(explained.no_changes)}.</p>"
-        )
-    return f"""<p>A score is a sum of what each feature adds, weight times value, and a
-bias. Nothing is sampled or approximated. {which}</p>{changes}
-<noscript><p>Choosing a row needs JavaScript.</p></noscript>
-<div id="explained" hidden>
-<div class="controls">
-<label for="choose-row">Row<select id="choose-row"></select></label>
-<button type="button" id="before" aria-label="Row before">←</button>
-<button type="button" id="after" aria-label="Row after">→</button>
-<button type="button" data-pick="clear">Most confident</button>
-<button type="button" data-pick="narrow">Least confident</button>
-{wrong}</div>
-<p id="announce" class="spoken" role="status"></p>
-<div id="row" class="row"></div>
-</div>
-<script type="application/json" id="explanations">{as_json(store)}</script>"""
+    return _template("rows.html").substitute(
+        which=which, note=note, wrong=wrong, store=as_json(store)
+    )
 
 
-def _regions(findings: Findings) -> str:
-    table = findings.regions
+def _regions(data: ReportData) -> str:
+    table = data.regions
     shown = table[:_MOST_REGIONS]
-    labelled = findings.evaluation.truth is not None
+    labelled = data.evaluation.truth is not None
     named = any(region.top for region in shown)
     header = ["Model", "#Rows", "", *["#Accuracy"] * labelled, "Classes"]
     header += ["Features that move its scores most"] * named
@@ -311,8 +285,8 @@ def _regions(findings: Findings) -> str:
             line.append(_features_of(region))
         lines.append(line)
     caption = "Local models, those with the most rows first"
-    if findings.n_region_rows < findings.n_rows:
-        caption += f", on {findings.n_region_rows:,} rows"
+    if data.n_region_rows < data.n_rows:
+        caption += f", on {data.n_region_rows:,} rows"
     rest = table[_MOST_REGIONS:]
     more = ""
     if len(rest):
@@ -350,8 +324,8 @@ def _minus(size: float) -> str:
     return number(size).replace("-", "\u2212")
 
 
-def _training(findings: Findings) -> str:
-    panels, unit = histories(findings.classifier)
+def _training(data: ReportData) -> str:
+    panels, unit = histories(data.classifier)
     if not panels:
         return "<p>This classifier has recorded no history of its training.</p>"
     figures = "".join(figure(name, curves, unit) for name, curves in panels.items())

@@ -1,4 +1,4 @@
-"""Explanations of single rows, as plain data for the page."""
+"""Explanations of single rows, as data that JSON can hold."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from locallin.inspection._counterfactual import Counterfactuals, counterfactual
-from locallin.inspection._explain import Explanation, explain
+from locallin.inspection import (
+    Counterfactuals,
+    Explanation,
+    counterfactual,
+    explain,
+)
 from locallin.inspection.unwrap import (
     _NAMELESS,
     chosen_names,
@@ -53,18 +57,18 @@ def explain_rows(
         require_local_models(classifier, "An explanation")
     except ValueError as error:
         return ExplainedRows(missing=str(error))
-    teller = _Teller(estimator, sample, feature_names)
-    size = max(1, _BLOCK_BYTES // (8 * teller.n_weights))
+    explainer = RowExplainer(estimator, sample, feature_names)
+    size = max(1, _BLOCK_BYTES // (8 * explainer.n_weights))
     found = []
     for start in range(0, count_rows(X), size):
         block = some_rows(X, start, start + size)
         own = None if labels is None else labels[start : start + size]
-        found += teller.tell(block, numbers[start : start + size], own)
-    return ExplainedRows(found, None, teller.no_changes, teller.side)
+        found += explainer.explain(block, numbers[start : start + size], own)
+    return ExplainedRows(found, None, explainer.no_changes, explainer.side)
 
 
-class _Teller:
-    """Tells of rows what a page shows, after a look at a sample."""
+class RowExplainer:
+    """Explains rows in the form of JSON; a sample tells how much features vary."""
 
     def __init__(self, estimator, sample, feature_names):
         self.estimator = estimator
@@ -85,21 +89,21 @@ class _Teller:
             self.scale = np.where(spread > 0, spread, 1.0)
         self.side = _side_of_pictures(names, self.classifier)
 
-    def tell(self, X, numbers, labels) -> list[dict[str, Any]]:
+    def explain(self, X, numbers, labels) -> list[dict[str, Any]]:
         classes = self.classifier.classes_
         found = explain(
             self.estimator, X, feature_names=self.feature_names, classes=classes
         )
         found = replace(found, top=_TOP)
-        values = _plain(X) if self.same_columns else found.values
-        told = []
+        values = _as_array(X) if self.same_columns else found.values
+        entries = []
         for i, number in enumerate(numbers):
             label = None if labels is None else labels[i]
-            told.append({"row": int(number), **self._row(found, i, values, label)})
-        self._add_probabilities(told, X)
+            entries.append({"row": int(number), **self._row(found, i, values, label)})
+        self._add_probabilities(entries, X)
         if self.no_changes is None:
-            self._add_changes(told, X, found, values)
-        return told
+            self._add_changes(entries, X, found, values)
+        return entries
 
     def _row(self, found: Explanation, i: int, values, label) -> dict[str, Any]:
         scores = found.scores[i].astype(float)
@@ -162,18 +166,18 @@ class _Teller:
             view["parts"] = _signs(parts)
         return view
 
-    def _add_probabilities(self, told, X) -> None:
+    def _add_probabilities(self, entries, X) -> None:
         if not hasattr(self.estimator, "predict_proba"):
             return
-        for row, chances in zip(told, self.estimator.predict_proba(X), strict=True):
+        for row, chances in zip(entries, self.estimator.predict_proba(X), strict=True):
             row["probability"] = float(chances.max())
 
-    def _add_changes(self, told, X, found: Explanation, values) -> None:
+    def _add_changes(self, entries, X, found: Explanation, values) -> None:
         changes = counterfactual(
             self.estimator, X, scale=self.scale, feature_names=self.feature_names
         )
         reached = self._in_given_units(changes, found.values, values)
-        for i, row in enumerate(told):
+        for i, row in enumerate(entries):
             if changes.feature[i] >= 0:
                 row["change"] = _change(changes, i, values, reached)
 
@@ -273,7 +277,7 @@ def _side_of_pictures(names, classifier) -> int | None:
     return side if square and nameless and not has_map(classifier) else None
 
 
-def _plain(X):
+def _as_array(X):
     """Rows as an array of what they hold."""
     if sparse.issparse(X):
         return X.toarray()

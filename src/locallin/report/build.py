@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 from locallin.engine.files import replacing
 from locallin.inspection.unwrap import check_count
-from locallin.report._data import Findings, find
+from locallin.report._data import ReportData, collect
 from locallin.report._page import page
 
 
@@ -76,7 +75,7 @@ def report(
     >>> html.splitlines()[0], "<h1>Two moons</h1>" in html
     ('<!doctype html>', True)
     """
-    content, _ = make_report(
+    content, _ = build_report(
         estimator,
         X,
         y,
@@ -86,11 +85,12 @@ def report(
         random_state=random_state,
     )
     if path is not None:
-        write_page(Path(path), content)
+        with replacing(path) as file:
+            file.write_text(content, encoding="utf-8")
     return content
 
 
-def make_report(
+def build_report(
     estimator,
     X,
     y=None,
@@ -100,10 +100,10 @@ def make_report(
     title: str | None = None,
     random_state=0,
     first_row: int = 0,
-) -> tuple[str, Findings]:
-    """The page and what it tells; the first row of X has the number ``first_row``."""
+) -> tuple[str, ReportData]:
+    """The page and its data; the first row of X has the number ``first_row``."""
     check_count("rows", rows)
-    findings = find(
+    data = collect(
         estimator,
         X,
         y,
@@ -113,11 +113,5 @@ def make_report(
         first_row=first_row,
     )
     if title is None:
-        title = f"Report on {type(findings.classifier).__name__}"
-    return page(findings, title), findings
-
-
-def write_page(path: Path, content: str) -> None:
-    """Write beside the file, then put it in its place; to a device, write at once."""
-    with replacing(path) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+        title = f"Report on {type(data.classifier).__name__}"
+    return page(data, title), data
