@@ -444,8 +444,9 @@ def test_convert_without_what_it_needs(capsys, monkeypatch, model):
 ROW = np.array([[5.1, 3.5, 1.4, 0.2]], dtype=np.float32)
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "tcsh"])
 def test_completion_knows_commands_and_options(capsys, shell):
+    pytest.importorskip("shtab")
     out, _ = run(capsys, "completion", shell)
     for command in COMMANDS:
         assert command in out
@@ -453,11 +454,24 @@ def test_completion_knows_commands_and_options(capsys, shell):
         assert word in out
     if shell == "bash" and shutil.which("bash"):
         ask = out + "\nCOMP_WORDS=(locallin train --method s); COMP_CWORD=3"
-        ask += '\n_locallin; echo "${COMPREPLY[@]}"'
+        ask += '\n_shtab_locallin; echo "${COMPREPLY[@]}"'
         done = subprocess.run(
             ["bash", "-c", ask], capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == "sapl"
+
+
+def test_completion_without_what_it_needs(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert "shtab: pip install '.[cli]'" in fails(capsys, "completion", "bash")
+
+
+def test_choices_are_those_that_the_methods_check():
+    parameters = dict(method_parameters("ll"))
+    assert parameters["loss"].choices == ("hinge", "logistic", "squared_hinge")
+    assert "kmeans" in parameters["anchors"].choices
+    assert parameters["alpha"].choices == ()
+    assert parameters["class_weight"].choices == ()
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -491,6 +505,20 @@ def test_usage_errors_are_one_line(capsys, iris):
     ):
         fails(capsys, *arguments, code=2)
     assert not os.path.exists("a.model")
+
+
+def test_a_mistyped_option_is_named(capsys, iris):
+    train = ["train", "iris.csv", "a.model"]
+    error = fails(capsys, *train, "--n-anchor", "5", code=2)
+    assert "no option --n-anchor; did you mean --n-anchors?" in error
+    assert "see locallin train --help" in error
+    error = fails(capsys, "train", "--n-anchor=5", "iris.csv", "a.model", code=2)
+    assert "no option --n-anchor; did you mean" in error
+    error = fails(capsys, *train, "--n-models", "5", code=2)
+    assert "--n-models is for other methods: --method ml3" in error
+    error = fails(capsys, "predict", "a.model", "iris.csv", "--xyz", code=2)
+    assert "predict: there is no option --xyz (see locallin predict --help)" in error
+    assert "b is one argument too many" in fails(capsys, "info", "a", "b", code=2)
 
 
 def test_errors_in_data_are_one_line(capsys, iris, model):

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from locallin.cli._methods import DEFAULT_METHOD, METHODS
-from locallin.cli._parser import FITTING, UsageError, header_choice, make_parser
+from locallin.cli._parser import FITTING, UsageError, header_choice, parse
 
 __all__ = ["main"]
 
@@ -26,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        args = make_parser(_method_of(argv)).parse_args(argv)
+        args = parse(argv, _method_of(argv))
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
@@ -59,10 +59,9 @@ def _run(args: argparse.Namespace) -> int:
     if hasattr(args, "header"):
         args.header = header_choice(args.header)
     if args.command == "completion":
-        from locallin.cli._completion import script
+        from locallin.cli._completion import completion
 
-        print(script(args.shell))
-        return 0
+        return completion(args)
     if args.command == "tune":
         from locallin.cli._tune import tune
 

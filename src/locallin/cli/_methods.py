@@ -3,11 +3,13 @@
 import argparse
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import locallin
+from locallin.engine.sklearn_api import parameter_choices
 
 METHODS = {
     "du": "DULLSVMClassifier",
@@ -27,27 +29,32 @@ _DEFAULTS = {"random_state": 0}
 _ATLAS = "atlas__"
 
 
-class Parameter(NamedTuple):
-    """A constructor's parameter: its default, and type and text of its docstring."""
+@dataclass(frozen=True)
+class Parameter:
+    """A constructor's parameter: default, allowed words, and text of its docstring.
+
+    ``choices`` is empty where more than words can be typed.
+    """
 
     name: str
     default: Any
+    choices: tuple[str, ...]
     type: str
     text: str
 
-    @property
-    def choices(self) -> tuple[str, ...] | None:
-        """The words that are allowed, where nothing else can be typed."""
-        if self.type.startswith("{"):
-            return tuple(re.findall(r'"([^"]+)"', self.type.partition("}")[0]))
-        return None
+    def joined(self, other: "Parameter") -> "Parameter":
+        """The parameter of that name of two methods."""
+        choices = dict.fromkeys((*self.choices, *other.choices))
+        both = self.choices and other.choices
+        return replace(self, choices=tuple(choices) if both else ())
 
 
 @lru_cache
 def parameters(class_name: str) -> tuple[Parameter, ...]:
-    """The parameters of an estimator, from its signature and its docstring."""
+    """The parameters of an estimator."""
     kind = getattr(locallin, class_name)
-    section = inspect.getdoc(kind).split("Parameters\n----------\n", 1)[1]
+    choices = parameter_choices(kind)
+    section = (inspect.getdoc(kind) or "").split("Parameters\n----------\n", 1)[1]
     section = section.split("\n\n", 1)[0]
     described = {}
     for entry in re.split(r"\n(?=\S)", section):
@@ -55,7 +62,12 @@ def parameters(class_name: str) -> tuple[Parameter, ...]:
         name, _, type_ = head.partition(" : ")
         described[name] = _plain(type_), _plain(text)
     return tuple(
-        Parameter(name, _DEFAULTS.get(name, parameter.default), *described[name])
+        Parameter(
+            name,
+            _DEFAULTS.get(name, parameter.default),
+            tuple(choices.get(name, ())),
+            *described[name],
+        )
         for name, parameter in inspect.signature(kind).parameters.items()
         if name not in _NOT_OPTIONS
     )
@@ -77,13 +89,34 @@ def method_parameters(method: str) -> Iterator[tuple[str, Parameter]]:
                 yield _ATLAS + parameter.name, parameter
 
 
-def add_parameters(parser, method: str) -> None:
-    """Add the parameters of a method to a parser."""
-    group = parser.add_argument_group(f"parameters of {METHODS[method]} ({method})")
-    for name, parameter in method_parameters(method):
+def methods_with(flag: str) -> list[str]:
+    """The methods that have an option."""
+    return [
+        method
+        for method in METHODS
+        if any(_flag(name) == flag for name, _ in method_parameters(method))
+    ]
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("__", "-").replace("_", "-")
+
+
+def add_parameters(parser: argparse.ArgumentParser, methods: Sequence[str]) -> None:
+    """Add the parameters of methods to a parser."""
+    kinds = ", ".join(f"{METHODS[method]} ({method})" for method in methods)
+    group = parser.add_argument_group(f"parameters of {kinds}")
+    found: dict[str, Parameter] = {}
+    for method in methods:
+        for name, parameter in method_parameters(method):
+            known = found.get(name)
+            found[name] = parameter if known is None else known.joined(parameter)
+    for name, parameter in found.items():
         help = f"{parameter.text} (default: {parameter.default})".replace("%", "%%")
-        settings = {"dest": f"parameter.{name}", "default": argparse.SUPPRESS}
-        flag = "--" + name.replace("__", "-").replace("_", "-")
+        settings: dict[str, Any] = {
+            "dest": f"parameter.{name}",
+            "default": argparse.SUPPRESS,
+        }
         if isinstance(parameter.default, bool):
             settings["action"] = argparse.BooleanOptionalAction
         elif parameter.choices:
@@ -92,7 +125,7 @@ def add_parameters(parser, method: str) -> None:
             settings |= {"type": class_weight, "metavar": "balanced|A:2,B:1"}
         else:
             settings |= {"type": value, "metavar": "VALUE"}
-        group.add_argument(flag, help=help, **settings)
+        group.add_argument(_flag(name), help=help, **settings)
 
 
 def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:

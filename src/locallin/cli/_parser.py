@@ -1,9 +1,17 @@
 """The arguments of the commands."""
 
 import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any, NoReturn
 
 import locallin
-from locallin.cli._methods import DEFAULT_METHOD, METHODS, add_parameters
+from locallin.cli._methods import (
+    DEFAULT_METHOD,
+    METHODS,
+    add_parameters,
+    methods_with,
+)
 
 FITTING = ("train", "tune")
 _SCALES = ("auto", "standard", "maxabs", "norm", "none")
@@ -16,17 +24,48 @@ class UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, and tell what may have been meant."""
 
-    def error(self, message):
+    # How a shell completes names of files.
+    files: Any = None
+
+    def add_file(self, *names: str, **settings: Any) -> None:
+        """Add an argument that is the name of a file."""
+        action = self.add_argument(*names, **settings)
+        action.complete = self.files  # type: ignore[attr-defined]
+
+    def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
+    def refuse(self, argument: str) -> NoReturn:
+        """Say that an argument is none of the command's."""
+        option = argument.partition("=")[0]
+        if not option.startswith("-"):
+            self.error(f"{argument} is one argument too many")
+        known = self._option_string_actions
+        methods = ", ".join(methods_with(option)) if "--method" in known else ""
+        if methods:
+            self.error(f"{option} is for other methods: --method {methods}")
+        close = get_close_matches(option, known, 1)
+        advice = f"; did you mean {close[0]}?" if close else ""
+        self.error(f"there is no option {option}{advice}")
 
-def make_parser(method: str | None = None) -> argparse.ArgumentParser:
+
+def parse(argv: Sequence[str], method: str | None) -> argparse.Namespace:
+    """Arguments as they were typed; ends the process where they make no sense."""
+    parser = make_parser([method] if method else [])
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        args.parser.refuse(unknown[0])
+    return args
+
+
+def make_parser(methods: Sequence[str] = (), files: Any = None) -> _Parser:
     """The parser of all commands.
 
-    The parameters of ``method`` are options of train and tune; without one they have
-    none, and no estimator is imported.
+    The parameters of ``methods`` are options of train and tune; without any they have
+    none, and no estimator is imported. ``files`` is how a shell completes names of
+    files.
     """
     parser = _Parser(
         prog="locallin",
@@ -38,17 +77,19 @@ def make_parser(method: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=locallin.__version__)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
-    def add(name, help):
+    def add(name: str, help: str) -> _Parser:
         command = commands.add_parser(
             name, help=help, description=help, allow_abbrev=False
         )
+        command.files = files
+        command.set_defaults(parser=command)
         command.add_argument(
             "--traceback", action="store_true", help="show where an error was raised"
         )
         return command
 
-    _add_train(add, method)
-    _add_tune(add, method)
+    _add_train(add, methods)
+    _add_tune(add, methods)
     _add_predict(add)
     _add_evaluate(add)
     _add_explain(add)
@@ -56,11 +97,11 @@ def make_parser(method: str | None = None) -> argparse.ArgumentParser:
     _add_info(add)
     _add_convert(add)
     command = add("completion", "print a script that completes commands in a shell")
-    command.add_argument("shell", choices=("bash", "zsh", "fish"))
+    command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
     return parser
 
 
-def _add_train(add, method) -> None:
+def _add_train(add, methods) -> None:
     command = add("train", "fit a model to a file")
     blocks = command.add_argument_group("files larger than memory")
     blocks.add_argument(
@@ -80,7 +121,7 @@ def _add_train(add, method) -> None:
         help="with --stream: keep the state of the run there; after a crash the same "
         "command goes on from it",
     )
-    reading = _fitting(command, method, METHODS)
+    reading = _fitting(command, methods, METHODS)
     reading.add_argument(
         "--weight",
         type=_column,
@@ -89,7 +130,7 @@ def _add_train(add, method) -> None:
     )
 
 
-def _add_tune(add, method) -> None:
+def _add_tune(add, methods) -> None:
     command = add(
         "tune", "search parameters at random, and fit a model with the best ones"
     )
@@ -114,23 +155,23 @@ def _add_tune(add, method) -> None:
     command.add_argument(
         "--scoring", default="accuracy", help="a scorer of scikit-learn (%(default)s)"
     )
-    command.add_argument(
+    command.add_file(
         "--log", help="file of the trials, to go on from (default: MODEL.trials.jsonl)"
     )
     command.add_argument(
         "--restart", action="store_true", help="forget the trials in the log"
     )
     # ll-cv is a search of its own.
-    _fitting(command, method, [name for name in METHODS if name != "ll-cv"])
+    _fitting(command, methods, [name for name in METHODS if name != "ll-cv"])
 
 
-def _fitting(command, method, methods):
+def _fitting(command, methods, possible):
     command.usage = "%(prog)s [OPTION ...] DATA MODEL"
-    command.add_argument("data", metavar="DATA", help="training file, - for stdin")
-    command.add_argument("model", metavar="MODEL", help="file to write the model to")
+    command.add_file("data", metavar="DATA", help="training file, - for stdin")
+    command.add_file("model", metavar="MODEL", help="file to write the model to")
     command.add_argument(
         "--method",
-        choices=list(methods),
+        choices=list(possible),
         default=DEFAULT_METHOD,
         help="the classifier (%(default)s); its parameters are options, listed by "
         "--method NAME --help",
@@ -150,16 +191,16 @@ def _fitting(command, method, methods):
         type=_positive(int),
         help="number of features, where a LIBSVM file to predict has more",
     )
-    if method in methods:
-        add_parameters(command, method)
+    if methods := [method for method in methods if method in possible]:
+        add_parameters(command, methods)
     return group
 
 
 def _add_predict(add) -> None:
     command = add("predict", "write the classes of the rows of a file, in any size")
     _model(command)
-    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
-    command.add_argument(
+    command.add_file("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_file(
         "out", metavar="OUT", nargs="?", default="-", help="file to write (stdout)"
     )
     command.add_argument(
@@ -177,7 +218,7 @@ def _add_predict(add) -> None:
 def _add_evaluate(add) -> None:
     command = add("evaluate", "compare predictions with the labels of a file")
     _model(command)
-    command.add_argument("data", metavar="DATA", help="file with labels, - for stdin")
+    command.add_file("data", metavar="DATA", help="file with labels, - for stdin")
     _json(command)
     _reading(command)
 
@@ -185,7 +226,7 @@ def _add_evaluate(add) -> None:
 def _add_explain(add) -> None:
     command = add("explain", "show what each feature adds to the score of a row")
     _model(command)
-    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_file("data", metavar="DATA", help="file of rows, - for stdin")
     command.add_argument(
         "--top", type=_positive(int), default=5, help="features to show (%(default)s)"
     )
@@ -199,8 +240,8 @@ def _add_explain(add) -> None:
 def _add_report(add) -> None:
     command = add("report", "write a page about a model and the rows of a file")
     _model(command)
-    command.add_argument("data", metavar="DATA", help="file of rows, - for stdin")
-    command.add_argument("out", metavar="OUT", help="HTML file to write")
+    command.add_file("data", metavar="DATA", help="file of rows, - for stdin")
+    command.add_file("out", metavar="OUT", help="HTML file to write")
     command.add_argument(
         "--rows",
         type=_positive(int),
@@ -227,7 +268,7 @@ def _add_info(add) -> None:
 def _add_convert(add) -> None:
     command = add("convert", "write a model as ONNX or C")
     _model(command)
-    command.add_argument("out", metavar="OUT", help="file to write: .onnx, .c or .h")
+    command.add_file("out", metavar="OUT", help="file to write: .onnx, .c or .h")
     command.add_argument("--to", choices=("onnx", "c"), help="format, if not by OUT")
     command.add_argument(
         "--name", default="model", help="beginning of names in C (%(default)s)"
@@ -237,7 +278,7 @@ def _add_convert(add) -> None:
 
 
 def _model(command) -> None:
-    command.add_argument("model", metavar="MODEL", help="model file")
+    command.add_file("model", metavar="MODEL", help="model file")
     command.add_argument(
         "--trust",
         action="store_true",

@@ -31,6 +31,7 @@ __all__ = [
     "fitted_attributes",
     "forget",
     "interruptible",
+    "parameter_choices",
     "unchanged_on_error",
     "validate_parameters",
     "with_callbacks",
@@ -53,6 +54,18 @@ def check_sample_weight(sample_weight, X):
 def validate_parameters(estimator):
     """Check the constructor's arguments against ``_parameter_constraints``."""
     estimator._validate_params()
+
+
+def parameter_choices(kind: type) -> dict[str, list[str]]:
+    """The words of those parameters of a class that are words or objects only."""
+    choices = {}
+    for name, allowed in kind._parameter_constraints.items():
+        words = [one.options for one in allowed if isinstance(one, StrOptions)]
+        others = [one for one in allowed if not isinstance(one, StrOptions)]
+        objects = all(one == "array-like" or isinstance(one, type) for one in others)
+        if words and objects:
+            choices[name] = sorted(set().union(*words))
+    return choices
 
 
 @contextmanager
