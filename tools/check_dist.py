@@ -17,6 +17,7 @@ NOT_RELEASED = {".gitignore"}
 TESTS = ("tests/test_package.py", "tests/test_anchors.py", "tests/data")
 TRY = """
 import pathlib, sys
+import numpy as np
 from sklearn.datasets import load_digits
 import locallin
 from locallin.report import report
@@ -28,6 +29,7 @@ X, y = load_digits(return_X_y=True)
 model = locallin.DULLSVMClassifier(20, random_state=0).fit(X[:500] / 16, y[:500])
 assert model.score(X[500:] / 16, y[500:]) > 0.9
 assert "</html>" in report(model, X[:100] / 16, y[:100])
+np.savetxt("digits.csv", np.column_stack([X[:200], y[:200]]), "%d", ",")
 """
 
 
@@ -57,8 +59,8 @@ def check_wheel(wheel, folder):
     python = commands / "python"
     run(python, "-m", "pip", "install", "--quiet", wheel, cwd=folder)
     run(python, "-c", TRY, cwd=folder)
-    run(commands / "locallin", "--version", cwd=folder)
-    run(commands / "locallin", "train", "--help", cwd=folder)
+    run(commands / "locallin", "train", "digits.csv", "digits.model", cwd=folder)
+    run(commands / "locallin", "info", "digits.model", "--trust", cwd=folder)
 
 
 def main():
