@@ -10,7 +10,7 @@ import pytest
 import locallin
 
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
-MODULES += (".report", ".export", ".data")
+MODULES += (".report", ".export", ".data", ".dask")
 
 # Names that mean something else, or offer other choices, from one class to the next.
 OWN_MEANING = {

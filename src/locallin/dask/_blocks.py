@@ -16,7 +16,13 @@ from locallin.engine.matrix import aligned
 
 
 class BlockError(ValueError):
-    """A block that cannot be read or learned from; the message says which."""
+    """A block that cannot be read or learned from; the message says which.
+
+    See Also
+    --------
+    ClusterClassifier : Raises it.
+    locallin.data.DataError : The same for files.
+    """
 
 
 class Block(NamedTuple):
