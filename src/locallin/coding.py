@@ -19,8 +19,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin.anchors import choose_anchors
-from locallin.engine.codes import CodingState, encode, find_nearest
-from locallin.engine.matrix import as_rows
+from locallin.engine.matrix import CodingState, as_rows, encode, find_nearest
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,

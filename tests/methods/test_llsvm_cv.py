@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from locallin import LLSVMClassifier, LLSVMClassifierCV
 from locallin.coding import SoftAssignmentCoding
 from locallin.feature_maps import IntersectionSampler
+from locallin.methods.preparation import take_rows
 from locallin.solvers import alpha_path, convex
 from locallin.solvers.alpha_path import growth
 
@@ -178,7 +179,8 @@ def test_a_class_that_a_fold_does_not_see(blobs):
 def path_problem(X, y, **parameters):
     """A problem at alpha = 1, as the path has it."""
     model = LLSVMClassifier(8, random_state=0, **parameters)
-    given = model._take(X, y, None, (None, None, None))
+    given = take_rows(model, X, y, None, (None, None, None))
+    model.classes_ = given.classes
     views = model._fit_space(given)
     model.alpha_ = 1.0
     return model._convex_problem(views, given)

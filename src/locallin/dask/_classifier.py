@@ -21,8 +21,9 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
     with_callbacks,
 )
-from locallin.methods.base import EpochClassifier, check_parameters
+from locallin.methods.base import EpochClassifier
 from locallin.methods.joint import JointClassifier
+from locallin.methods.preparation import check_parameters
 from locallin.solvers.convex import Stall
 
 

@@ -17,8 +17,7 @@ from scipy import sparse
 from locallin.coding import Coding
 from locallin.dask._blocks import Block, BlockError
 from locallin.data.blocks import joined
-from locallin.engine.codes import find_nearest
-from locallin.engine.matrix import as_rows
+from locallin.engine.matrix import as_rows, find_nearest
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import row_views

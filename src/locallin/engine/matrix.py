@@ -1,14 +1,27 @@
-"""From validated matrices to the form that kernels take."""
+"""Validated matrices as kernels take them: rows, products, local coordinates."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from locallin.kernels.coding import csr_products
-from locallin.kernels.rows import Rows
+from locallin.engine.parallel import in_threads, row_blocks
+from locallin.kernels.coding import (
+    ADAPTIVE,
+    adaptive_codes,
+    csr_products,
+    nearest_anchors,
+    sort_by_anchor,
+    weigh,
+)
+from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
 # Rows that go through the kernels together: their products with the anchors
 # stay in the cache, and each anchor meets enough of them.
 BLOCK = 1024
+# Below this many rows a product with all anchors does not pay.
+_FEW_ROWS = 8
 
 
 def as_rows(X) -> Rows:
@@ -26,8 +39,18 @@ def count_rows(rows: Rows) -> int:
     return len(rows.data) if rows.indptr is None else len(rows.indptr) - 1
 
 
-def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
-    """View the rows start..stop."""
+def map_blocks(
+    rows: Rows, function: Callable[[Rows, int, int], Any], n_jobs: int | None
+) -> list:
+    """Call ``function(block, start, stop)`` for blocks of rows, on threads."""
+
+    def work(start, stop):
+        return function(_slice(rows, start, stop), start, stop)
+
+    return in_threads(work, row_blocks(count_rows(rows), BLOCK), n_jobs)
+
+
+def _slice(rows: Rows, start: int, stop: int) -> Rows:
     if rows.indptr is None:
         return Rows(rows.data[start:stop], None, None)
     return Rows(rows.data, rows.indices, rows.indptr[start : stop + 1])
@@ -55,3 +78,126 @@ def products(
         out = np.empty((count_rows(rows), len(anchors)), anchors.dtype)
     csr_products(rows, anchors, out)
     return out
+
+
+class CodingState(NamedTuple):
+    """A fitted coding as arrays and numbers.
+
+    ``bandwidth`` has shape (1,), or (m,) for one of each anchor; ``n_neighbors`` is the
+    largest number of anchors that a row can have.
+    """
+
+    kind: int
+    n_neighbors: int
+    anchors: np.ndarray
+    bandwidth: np.ndarray
+
+    def copy(self) -> "CodingState":
+        """The same with arrays of its own."""
+        return self._replace(
+            anchors=self.anchors.copy(), bandwidth=self.bandwidth.copy()
+        )
+
+
+def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
+    """Weights of the rows on their anchors; the anchors of a row ascend."""
+    if state.kind == ADAPTIVE:
+        return _adaptive(rows, state, n_jobs)[0]
+    nearest, weights = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
+    weigh(nearest, weights, state.kind, state.bandwidth)
+    sort_by_anchor(nearest, weights)
+    return _codes(nearest, weights)
+
+
+def encode_with_distances(
+    rows: Rows, state: CodingState, n_jobs: int | None = None
+) -> tuple[Codes, np.ndarray]:
+    """Weights in any order, and the distance that belongs to each of them."""
+    if state.kind == ADAPTIVE:
+        return _adaptive(rows, state, n_jobs)
+    nearest, distances = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
+    weights = distances.copy()
+    weigh(nearest, weights, state.kind, state.bandwidth)
+    return _codes(nearest, weights), distances.reshape(-1)
+
+
+def find_nearest(
+    rows: Rows, anchors: np.ndarray, k: int, n_jobs: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The k nearest anchors of each row and their distances, in ascending order.
+
+    Returns
+    -------
+    nearest : ndarray of int32, shape (n, k)
+        Numbers of the anchors.
+    distances : ndarray of shape (n, k)
+        Euclidean distances.
+    """
+    shape = count_rows(rows), k
+    nearest = np.empty(shape, np.int32)
+    distances = np.empty(shape, np.result_type(rows.data, anchors))
+    norms, multiply = _comparison(shape[0], rows, anchors)
+
+    def fill(block, start, stop):
+        part = slice(start, stop)
+        inner = multiply(block, anchors)
+        nearest_anchors(block, inner, anchors, norms, nearest[part], distances[part])
+
+    map_blocks(rows, fill, n_jobs)
+    return nearest, distances
+
+
+def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
+    m = len(state.anchors)
+    dtype = np.result_type(rows.data, state.anchors)
+
+    norms, multiply = _comparison(count_rows(rows), rows, state.anchors)
+
+    def encode_block(block, start, stop):
+        size = stop - start
+        counts = np.empty(size, np.int64)
+        room = [np.empty(size * m, kind) for kind in (np.int32, dtype, dtype)]
+        adaptive_codes(
+            block, multiply(block, state.anchors), state.anchors, norms,
+            state.bandwidth, counts, *room,
+        )  # fmt: skip
+        filled = counts.sum()
+        return counts, *(part[:filled].copy() for part in room)
+
+    parts = map_blocks(rows, encode_block, n_jobs)
+    counts, nearest, weights, distances = (
+        part[0] if len(part) == 1 else np.concatenate(part)
+        for part in zip(*parts, strict=True)
+    )
+    return Codes(_row_pointers(counts), nearest, weights), distances
+
+
+def _comparison(n: int, rows: Rows, anchors: np.ndarray):
+    """Squared norms of the anchors, and a function for products of rows with them.
+
+    A few rows are compared with every anchor: a product with all of them, or their
+    norms, would not pay.
+    """
+    if n >= _FEW_ROWS:
+        return squared_row_norms(as_rows(anchors)), products
+    if rows.indptr is None:
+        return np.zeros(len(anchors)), _no_products  # norms are not looked at
+    return squared_row_norms(as_rows(anchors)), _no_products
+
+
+def _no_products(rows: Rows, anchors: np.ndarray) -> None:
+    return None
+
+
+def _codes(nearest: np.ndarray, weights: np.ndarray) -> Codes:
+    indptr = _row_pointers(np.full(len(nearest), nearest.shape[1]))
+    return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
+
+
+def _row_pointers(counts: np.ndarray) -> np.ndarray:
+    """Row pointers of a CSR matrix with the given numbers of entries."""
+    total = int(counts.sum())
+    width = np.int32 if total <= np.iinfo(np.int32).max else np.int64
+    indptr = np.zeros(len(counts) + 1, width)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr

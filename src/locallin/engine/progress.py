@@ -51,7 +51,8 @@ class Progress:
         self._began = time.perf_counter()
         self._last_line = self._began
         self._task = FitTask(estimator if callbacks else None, n_steps, X, y)
-        self._task.begin_step()
+        if self._task.is_heard:
+            self._task.begin_step()
 
     @property
     def seconds(self) -> float:
@@ -73,20 +74,23 @@ class Progress:
         the fitted attributes that the estimator would have. A ``landmark`` has a line
         in any case.
         """
-        self._print(number, text, landmark or last)
-        last |= self._task.end_step(attributes)
-        if not last and number < self._n_steps:
-            self._task.begin_step()
+        if not self._quiet:
+            self._print(number, text, landmark or last)
+        if self._task.is_heard:
+            last |= self._task.end_step(attributes)
+            if not last and number < self._n_steps:
+                self._task.begin_step()
         return last
 
     def end(self, attributes: Callable[[], dict] = dict) -> None:
         """Close the work."""
-        self._task.end(attributes)
+        if self._task.is_heard:
+            self._task.end(attributes)
 
     def _print(self, number: int, text: str | Callable[[], str], due: bool) -> None:
         now = time.perf_counter()
         due |= now - self._last_line >= self._every or number >= self._n_steps
-        if self._quiet or not due:
+        if not due:
             return
         self._last_line = now
         text = text if isinstance(text, str) else text()

@@ -121,26 +121,25 @@ def interruptible(estimator):
 
 
 class FitTask:
-    """Reports a fit of at most ``n_steps`` steps to the estimator's callbacks."""
+    """Reports a fit of at most ``n_steps`` steps to the estimator's callbacks.
+
+    ``is_heard`` tells whether there are any; the methods are for that case.
+    """
 
     def __init__(self, estimator, n_steps, X, y):
-        self._estimator = estimator
-        self._context = None
-        if getattr(estimator, "_skl_callbacks", None):
-            self._data = {"X": X, "y": y}
+        self.is_heard = bool(getattr(estimator, "_skl_callbacks", None))
+        if self.is_heard:
+            self._estimator, self._data = estimator, {"X": X, "y": y}
             self._context = estimator._init_callback_context(max_subtasks=n_steps)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
 
     def begin_step(self):
         """Announce a step."""
-        if self._context is not None:
-            self._step = self._context.subcontext(task_name="epoch")
-            self._step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+        self._step = self._context.subcontext(task_name="epoch")
+        self._step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
 
     def end_step(self, fitted_attributes):
         """Close the step; True where a callback asks to stop."""
-        if self._context is None:
-            return False
         return self._step.call_on_fit_task_end(
             estimator=self._estimator,
             reconstruction_attributes=fitted_attributes,
@@ -149,9 +148,8 @@ class FitTask:
 
     def end(self, fitted_attributes):
         """Close the fit."""
-        if self._context is not None:
-            self._context.call_on_fit_task_end(
-                estimator=self._estimator,
-                reconstruction_attributes=fitted_attributes,
-                **self._data,
-            )
+        self._context.call_on_fit_task_end(
+            estimator=self._estimator,
+            reconstruction_attributes=fitted_attributes,
+            **self._data,
+        )

@@ -15,9 +15,9 @@ from locallin.methods.base import (
     EpochClassifier,
     ScoringClassifier,
     forget_learning,
-    validated_rows,
 )
 from locallin.methods.ml3 import ML3Classifier
+from locallin.methods.preparation import validated_rows
 
 __all__ = ["CompressedClassifier", "compress"]
 

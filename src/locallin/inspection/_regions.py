@@ -21,8 +21,8 @@ from locallin.inspection.unwrap import (
 )
 from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier, charted_rows
-from locallin.methods.base import validated_rows
 from locallin.methods.ml3 import ML3Classifier
+from locallin.methods.preparation import validated_rows
 
 _MODELS_IN_TEXT = 20
 

@@ -7,7 +7,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import Interval, StrOptions
@@ -16,8 +15,16 @@ from locallin.kernels.losses import LOSSES
 from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows
 from locallin.methods.base import EpochClassifier
-from locallin.methods.preparation import FitInput, HeldOut, Rules
-from locallin.methods.space import fit_space, views_of
+from locallin.methods.growing import grow_for
+from locallin.methods.preparation import (
+    FitInput,
+    HeldOut,
+    Rules,
+    fit_space,
+    make_target,
+    validated_rows,
+    views_of,
+)
 from locallin.solvers.convex import Problem, find_step
 
 
@@ -106,10 +113,15 @@ class AnchoredClassifier(EpochClassifier):
         space, views = fit_space(self, given)
         self.feature_map_, self.coding_ = space.feature_map, space.coding
         self.alpha_, self.intercept_scaling_, self._row_norm = space.scales
+        self._spread = space.spread
         vars(self).pop("anchor_path_", None)
         if space.anchor_path is not None:
             self.anchor_path_ = space.anchor_path
         return views
+
+    def _grow(self, given: FitInput, anchor_view):
+        """As many anchors as held-out rows profit from, and the way there."""
+        return grow_for(self, given, anchor_view)
 
     def _growing_model(self):
         """An estimator like this one, for the search of the number of anchors."""
@@ -129,7 +141,7 @@ class AnchoredClassifier(EpochClassifier):
     def _convex_problem(self, views: tuple, given: FitInput, *, stream=False):
         """The problem in W and b, with the codes of the fitted coding."""
         anchor_view, model_view = views
-        target, visits = self._target(given, stream=stream)
+        target, visits = make_target(given, type(self).__name__, stream=stream)
         two_classes = len(self.classes_) == 2
         crammer_singer = self.multi_class == "crammer_singer"
         return Problem(
@@ -169,8 +181,7 @@ class AnchoredClassifier(EpochClassifier):
 
     def _mixed(self, X, attribute: str) -> np.ndarray:
         """Average of a fitted table over anchors, weighted by each row's codes."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False, finite=False)
+        X = validated_rows(self, X, finite=False)
         table = getattr(self, attribute)
         flat = table.reshape(len(table), -1)
 

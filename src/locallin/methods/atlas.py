@@ -40,7 +40,14 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.preparation import encode_classes, make_target, row_weights
+from locallin.methods.preparation import (
+    FitInput,
+    encode_classes,
+    make_target,
+    row_weights,
+    validated,
+    validated_rows,
+)
 from locallin.solvers.chart_machines import (
     solve_kernel_machines,
     solve_linear_machines,
@@ -255,7 +262,7 @@ class AtlasClassifier(ScoringClassifier):
         with unchanged_on_error(self):
             validate_parameters(self)
             self._check_choices()
-            X, y = self._validate(X, y, reset=True)
+            X, y = validated(self, X, y, reset=True)
             interrupted = self._fit(X, y, sample_weight)
         if interrupted:
             raise KeyboardInterrupt
@@ -271,7 +278,8 @@ class AtlasClassifier(ScoringClassifier):
             X[labelled], encoded, self.classes_, weights, self.class_weight
         )
         # A row of weight zero is not there; what is left must have two classes.
-        target, visits = make_target(encoded, weights, self.classes_, name)
+        given = FitInput(X, y, self.classes_, encoded, weights, rng, False, None)
+        target, visits = make_target(given, name)
         self._charts_for(X, rng)
         self._choose_bandwidths(X, len(visits), rng)
         rows = np.flatnonzero(labelled)[visits]
@@ -510,7 +518,7 @@ class AtlasClassifier(ScoringClassifier):
 
     def _local_model(self, X) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = validated_rows(self, X)
         return local_models(
             charted_rows(self, X, self.n_jobs),
             self.atlas_.means_,

@@ -5,9 +5,8 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin.data import as_batches
 from locallin.engine.matrix import BLOCK
@@ -17,18 +16,17 @@ from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
     interruptible,
-    validate_parameters,
     with_callbacks,
 )
 from locallin.methods.preparation import (
     FitInput,
     Rules,
+    check_parameters,
     check_stream,
-    draw_held_out,
-    encode_classes,
-    make_target,
-    row_weights,
     stream_classes,
+    take_block,
+    take_rows,
+    validated_rows,
 )
 from locallin.streams.run import StreamRun, StreamSettings
 from locallin.streams.state import LearningState
@@ -39,18 +37,6 @@ def winning_classes(scores: np.ndarray) -> np.ndarray:
     if scores.ndim == 1 or scores.shape[1] == 1:
         return (scores.reshape(-1) > 0).astype(np.intp)
     return scores.argmax(axis=1)
-
-
-def check_parameters(estimator) -> None:
-    """Refuse parameters that are not allowed, alone or together."""
-    validate_parameters(estimator)
-    estimator._check_choices()
-
-
-def validated_rows(estimator, X):
-    """Rows as a fitted estimator checks them before it predicts."""
-    check_is_fitted(estimator)
-    return estimator._validate(X, reset=False)
 
 
 def forget_learning(estimator) -> None:
@@ -92,19 +78,6 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
 
-    def _validate(self, X, y="no_validation", *, reset, finite=True):
-        """Check X as scikit-learn does; NaN and infinity later where not finite."""
-        return validate_data(
-            self,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=finite,
-        )
-
     def _in_blocks(self, X, function) -> np.ndarray:
         """Apply ``function`` to blocks of validated X.
 
@@ -137,8 +110,7 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; one per row for two classes, positive for ``classes_[1]``.
         """
-        check_is_fitted(self)
-        scores = self._scores(self._validate(X, reset=False, finite=False))
+        scores = self._scores(validated_rows(self, X, finite=False))
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X) -> np.ndarray:
@@ -221,7 +193,9 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
         """
         with interruptible(self) as run:
             validation = X_val, y_val, sample_weight_val
-            run.interrupted = self._fit(self._take(X, y, sample_weight, validation))
+            given = take_rows(self, X, y, sample_weight, validation)
+            self.classes_ = given.classes
+            run.interrupted = self._fit(given)
         return self
 
     def _is_stream_method(self) -> bool:
@@ -252,7 +226,8 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             The classifier.
         """
         with interruptible(self) as run:
-            given = self._take_block(X, y, classes, sample_weight)
+            given = take_block(self, X, y, classes, sample_weight)
+            self.classes_ = given.classes
             self._detach()
             run.interrupted = self._partial_fit(given)
         return self
@@ -377,60 +352,6 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             run.interrupted = stream.learn()
         return self
 
-    def _take(self, X, y, sample_weight, validation) -> FitInput:
-        """Check the arguments of ``fit``."""
-        check_parameters(self)
-        resume = self.warm_start and hasattr(self, "coef_")
-        X, y = self._validate(X, y, reset=not resume)
-        encoded = self._set_classes(y, self.classes_ if resume else None)
-        weights = self._weigh(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
-        held_out = self._take_held_out(X, encoded, weights, validation, rng)
-        return FitInput(X, y, encoded, weights, rng, resume, held_out)
-
-    def _take_block(self, X, y, classes, sample_weight) -> FitInput:
-        """Check the arguments of ``partial_fit``."""
-        check_parameters(self)
-        check_stream(self)
-        resume = hasattr(self, "coef_")
-        known = stream_classes(classes, self.classes_ if resume else None)
-        X, y = self._validate(X, y, reset=not resume)
-        encoded = self._set_classes(y, known)
-        weights = self._weigh(X, encoded, sample_weight)
-        rng = check_random_state(self.random_state)
-        return FitInput(X, y, encoded, weights, rng, resume, None)
-
-    def _set_classes(self, y, known) -> np.ndarray:
-        self.classes_, encoded = encode_classes(y, known, type(self).__name__)
-        return encoded
-
-    def _weigh(self, X, encoded, sample_weight) -> np.ndarray:
-        return row_weights(X, encoded, self.classes_, sample_weight, self.class_weight)
-
-    def _take_held_out(self, X, encoded, weights, validation, rng) -> tuple | None:
-        """Check or draw rows for early stopping: (X, labels, weights), or None."""
-        X_val, y_val, weights_val = validation
-        if not self.early_stopping:
-            if X_val is not None or y_val is not None:
-                raise ValueError(
-                    "X_val and y_val serve early stopping: set early_stopping=True."
-                )
-            return None
-        if (X_val is None) != (y_val is None):
-            raise ValueError("X_val and y_val go together: pass both or neither.")
-        if X_val is None:
-            return draw_held_out(X, encoded, weights, self.validation_fraction, rng)
-        X_val, y_val = self._validate(X_val, y_val, reset=False)
-        labels = self._set_classes(y_val, self.classes_)
-        return X_val, labels, self._weigh(X_val, labels, weights_val)
-
-    def _target(self, given: FitInput, *, stream: bool = False):
-        """Targets of the scores, and the rows that count."""
-        name = type(self).__name__
-        return make_target(
-            given.encoded, given.weights, self.classes_, name, stream=stream
-        )
-
     def _learned_attributes(self, coef, intercept) -> dict:
         """Fitted attributes that hold the parameters a solver has reached."""
         return {"coef_": coef, "intercept_": intercept}
@@ -462,7 +383,8 @@ class StreamLearner:
 
     def _take(self, block: tuple, classes, rng) -> FitInput:
         X, y, *weights = block
-        given = self.estimator._take_block(X, y, classes, *weights or [None])
+        given = take_block(self.estimator, X, y, classes, *weights or [None])
+        self.estimator.classes_ = given.classes
         return given._replace(rng=rng)
 
     @property

@@ -10,7 +10,7 @@ from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
 from locallin.methods.anchored import AnchoredClassifier, CodedRows, score_rows
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, Rules, spread_of
+from locallin.methods.preparation import FitInput, Rules, joint_alpha, make_target
 from locallin.solvers.convex import solve_dual
 from locallin.solvers.joint import (
     AdamState,
@@ -26,12 +26,6 @@ _ANCHOR_RATE_PER_PASS = 0.03
 # Steps that are enough: where rows allow more, batches are larger instead, whose
 # gradients have less noise.
 _STEPS = 7200
-
-
-def joint_alpha(n_rows: int, n_classes: int) -> float:
-    """Alpha for anchors that move: they can follow single rows where these are few."""
-    share = 300 / (n_rows * (n_classes - 1))
-    return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
 
 
 def joint_rules(*coding_parameters: str) -> Rules:
@@ -192,7 +186,7 @@ class JointClassifier(AnchoredClassifier):
         return {**self._parameters()._asdict(), "bandwidth": bandwidth}
 
     def _joint_problem(self, views: tuple, given: FitInput, *, stream=False):
-        target, visits = self._target(given, stream=stream)
+        target, visits = make_target(given, type(self).__name__, stream=stream)
         anchor_view, model_view = views
         coding = self.coding_.state()
         if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
@@ -212,11 +206,6 @@ class JointClassifier(AnchoredClassifier):
 
     def _is_stream_method(self) -> bool:
         return True
-
-    def _fit_space(self, given: FitInput) -> tuple:
-        if not given.resume:
-            self._spread = spread_of(given.X, given.weights)  # unit of anchors' steps
-        return super()._fit_space(given)
 
     def _start(self, problem, views, given: FitInput):
         """First parameters, and t0 where SGD needs it."""

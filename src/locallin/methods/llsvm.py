@@ -13,8 +13,7 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput
-from locallin.methods.space import CODINGS
+from locallin.methods.preparation import CODINGS, FitInput
 from locallin.solvers.convex import solve_dual, solve_sgd
 
 

@@ -25,7 +25,7 @@ from locallin.methods.anchored import CodedRows
 from locallin.methods.base import winning_classes, with_model
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, HeldOut
+from locallin.methods.preparation import FitInput, HeldOut, make_target, take_rows
 from locallin.solvers.alpha_path import Fold, solve_path
 from locallin.solvers.convex import solve_dual
 
@@ -263,7 +263,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
             The fitted classifier.
         """
         with interruptible(self) as run:
-            given = self._take(X, y, sample_weight, (None, None, None))
+            given = take_rows(self, X, y, sample_weight, (None, None, None))
+            self.classes_ = given.classes
             run.interrupted = self._fit(given, sample_weight, groups)
         return self
 
@@ -394,10 +395,11 @@ class LLSVMClassifierCV(LLSVMClassifier):
         """The problem of some rows, and the others as they are scored."""
         kept = np.zeros_like(given.weights)
         kept[train] = given.weights[train]
-        target, visits = self._target(given._replace(weights=kept))
+        kept = given._replace(weights=kept)
+        target, visits = make_target(kept, type(self).__name__)
         anchor_rows, model_rows = (as_rows(view[held]) for view in views)
         indptr, indices, values = problem.codes
-        shape = len(kept), problem.n_anchors
+        shape = len(given.weights), problem.n_anchors
         codes = sparse.csr_matrix((values, indices, indptr), shape)[held]
         codes = Codes(codes.indptr, codes.indices, codes.data)
         rows = CodedRows(anchor_rows, model_rows, codes)

@@ -3,7 +3,6 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.sklearn_api import (
     Interval,
@@ -16,18 +15,21 @@ from locallin.kernels.latent import (
 )
 from locallin.methods.base import EpochClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, HeldOut, Rules, choose_scales
+from locallin.methods.preparation import (
+    FitInput,
+    HeldOut,
+    Rules,
+    choose_scales,
+    latent_alpha,
+    make_target,
+    validated_rows,
+)
 from locallin.solvers.latent import (
     LatentProblem,
     Models,
     clustered_weights,
     solve_cccp,
 )
-
-
-def latent_alpha(n_rows: int, n_classes: int) -> float:
-    """Alpha of ML3: strong where rows are few, as held-out rows need it."""
-    return np.clip(300 / n_rows, 0.1, 0.5)
 
 
 class ML3Classifier(EpochClassifier):
@@ -300,11 +302,10 @@ class ML3Classifier(EpochClassifier):
         return np.flatnonzero(~self._carried["met"])
 
     def _choose_scales(self, given: FitInput) -> None:
-        scales = choose_scales(self, given.X, given.weights, given.n_planned)
-        self.alpha_, self.intercept_scaling_, _ = scales
+        self.alpha_, self.intercept_scaling_, _ = choose_scales(self, given.X, given)
 
     def _problem(self, given: FitInput, *, stream=False):
-        target, visits = self._target(given, stream=stream)
+        target, visits = make_target(given, type(self).__name__, stream=stream)
         self.p_ = float(self.p)
         n_models = self.n_models
         if given.resume:
@@ -374,8 +375,7 @@ class ML3Classifier(EpochClassifier):
 
     def _with_latent_weights(self, X, function) -> np.ndarray:
         """Apply ``function`` to the latent weights of blocks of rows."""
-        check_is_fitted(self)
-        X = self._validate(X, reset=False, finite=False)
+        X = validated_rows(self, X, finite=False)
         models = self._models()
 
         def block(part):

@@ -1,24 +1,44 @@
-"""Checked input and everything that is chosen before a solver runs."""
+"""Checked input of a fit, and everything that is chosen before a solver runs.
+
+An estimator is not changed here: its parameters and rules are read, and what was
+checked or chosen is returned.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.model_selection import train_test_split
-from sklearn.utils import compute_class_weight
+from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from locallin.coding import (
+    AdaptiveCoding,
+    Coding,
+    InverseDistanceCoding,
+    SoftAssignmentCoding,
+)
 from locallin.engine.matrix import as_rows
-from locallin.engine.sklearn_api import check_sample_weight
+from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
+
+CODINGS = {
+    "inverse-distance": InverseDistanceCoding,
+    "soft": SoftAssignmentCoding,
+    "adaptive": AdaptiveCoding,
+}
+# Anchors at the most, where n_anchors=None.
+USUAL_ANCHORS = 100
 
 
 class FitInput(NamedTuple):
     """Checked input of ``fit``, ``partial_fit`` or ``fit_stream``.
 
-    ``encoded`` are the classes as indices into ``classes_``, ``weights`` the products
+    ``encoded`` is y as indices into ``classes``, ``weights`` are the products
     of sample and class weights. ``resume`` says whether learning goes on from what is
     fitted. Where X is a sample of a stream, ``n_rows`` is the length of the stream;
     ``last_pass`` tells whether the rows come no more after this.
@@ -26,6 +46,7 @@ class FitInput(NamedTuple):
 
     X: Any
     y: np.ndarray
+    classes: np.ndarray
     encoded: np.ndarray
     weights: np.ndarray
     rng: np.random.RandomState
@@ -50,7 +71,10 @@ class HeldOut:
 
 
 class Scales(NamedTuple):
-    """The penalty, B, and the rows' root mean square norm, all in units of the data."""
+    """Penalty and lengths in the units of the data.
+
+    ``row_norm`` is the root mean square norm of the rows.
+    """
 
     alpha: float
     intercept_scaling: float
@@ -64,6 +88,17 @@ def convex_alpha(n_rows: int, n_classes: int) -> float:
     """
     share = (300 / n_rows) ** 1.25 / (n_classes - 1)
     return np.clip(share, 0.01, 1.0)
+
+
+def joint_alpha(n_rows: int, n_classes: int) -> float:
+    """Alpha for anchors that move: they can follow single rows where these are few."""
+    share = 300 / (n_rows * (n_classes - 1))
+    return np.clip(share, 0.02, 1.0) * np.clip(np.sqrt(9000 / n_rows), 1.0, 3.0)
+
+
+def latent_alpha(n_rows: int, n_classes: int) -> float:
+    """Alpha of latent weights: strong where rows are few, as held-out rows need it."""
+    return np.clip(300 / n_rows, 0.1, 0.5)
 
 
 @dataclass(frozen=True)
@@ -82,6 +117,101 @@ class Rules:
     most_anchors: int = 400
     coding_parameters: tuple[str, ...] = ()
     while_growing: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Space(NamedTuple):
+    """Where local models sit and what they see."""
+
+    feature_map: Any  # a fitted transformer, or None
+    scales: Scales
+    coding: Coding
+    spread: float  # root mean square distance of the rows from their mean
+    anchor_path: np.ndarray | None  # with n_anchors="auto"
+
+
+def check_parameters(estimator) -> None:
+    """Refuse parameters that are not allowed, alone or together."""
+    validate_parameters(estimator)
+    estimator._check_choices()
+
+
+def validated(estimator, X, y="no_validation", *, reset: bool, finite: bool = True):
+    """Check X, and y, as scikit-learn does; NaN and infinity later if not finite."""
+    return validate_data(
+        estimator,
+        X,
+        y,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=finite,
+    )
+
+
+def validated_rows(estimator, X, *, finite: bool = True):
+    """Rows as a fitted estimator checks them before it predicts."""
+    check_is_fitted(estimator)
+    return validated(estimator, X, reset=False, finite=finite)
+
+
+def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
+    """Check the arguments of ``fit``."""
+    check_parameters(estimator)
+    resume = estimator.warm_start and hasattr(estimator, "coef_")
+    X, y = validated(estimator, X, y, reset=not resume)
+    known = estimator.classes_ if resume else None
+    classes, encoded = encode_classes(y, known, type(estimator).__name__)
+    weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
+    rng = check_random_state(estimator.random_state)
+    given = FitInput(X, y, classes, encoded, weights, rng, resume, None)
+    return given._replace(held_out=_take_held_out(estimator, given, *validation))
+
+
+def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
+    """Check the arguments of ``partial_fit``."""
+    check_parameters(estimator)
+    check_stream(estimator)
+    resume = hasattr(estimator, "coef_")
+    known = stream_classes(classes, estimator.classes_ if resume else None)
+    X, y = validated(estimator, X, y, reset=not resume)
+    classes, encoded = encode_classes(y, known, type(estimator).__name__)
+    weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
+    rng = check_random_state(estimator.random_state)
+    return FitInput(X, y, classes, encoded, weights, rng, resume, None)
+
+
+def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
+    """Rows for early stopping, (X, labels, weights): given, or drawn; or None.
+
+    Rows that are drawn from the training rows get a weight of 0 there, in place.
+    """
+    if not estimator.early_stopping:
+        if X_val is not None or y_val is not None:
+            raise ValueError(
+                "X_val and y_val serve early stopping: set early_stopping=True."
+            )
+        return None
+    if (X_val is None) != (y_val is None):
+        raise ValueError("X_val and y_val go together: pass both or neither.")
+    if X_val is not None:
+        X_val, y_val = validated(estimator, X_val, y_val, reset=False)
+        classes, labels = encode_classes(y_val, given.classes, type(estimator).__name__)
+        return (
+            X_val,
+            labels,
+            row_weights(X_val, labels, classes, weights_val, estimator.class_weight),
+        )
+    counted = np.flatnonzero(given.weights > 0)
+    chosen = train_test_split(
+        counted,
+        test_size=estimator.validation_fraction,
+        stratify=given.encoded[counted],
+        random_state=given.rng,
+    )[1]
+    held_weights = given.weights[chosen]
+    given.weights[chosen] = 0.0
+    return given.X[chosen], given.encoded[chosen], held_weights
 
 
 def encode_classes(y, known, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -148,12 +278,13 @@ def check_stream(estimator) -> None:
 
 
 def make_target(
-    encoded, weights, classes, name: str, *, stream: bool = False
+    given: FitInput, name: str, *, stream: bool = False
 ) -> tuple[Target, np.ndarray]:
     """Targets of the scores, and the rows that count; their weights get a mean of one.
 
-    Weights of a stream are taken as they are.
+    Weights of a stream are taken as they are; ``name`` is that of the estimator.
     """
+    classes, encoded, weights = given.classes, given.encoded, given.weights
     positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
     visits = np.flatnonzero(weights > 0)
     if not stream:
@@ -168,54 +299,124 @@ def make_target(
     return Target(encoded, positive, weights.astype(float)), visits
 
 
-def choose_scales(estimator, features, weights, n_rows: int) -> Scales:
+def fit_space(estimator, given: FitInput) -> tuple[Space, tuple]:
+    """Choose feature map, scales, anchors and coding.
+
+    Returns them, and the rows as anchors and as local models see them.
+    """
+    X, encoded, weights = given.X, given.encoded, given.weights
+    feature_map = None
+    if estimator.feature_map is not None:
+        feature_map = clone(estimator.feature_map).fit(X, encoded)
+    anchor_view, model_view = views_of(estimator, feature_map, X)
+    scales = choose_scales(estimator, model_view, given)
+    anchors, path = estimator.anchors, None
+    if not isinstance(anchors, str):
+        _check_number(estimator.n_anchors, anchors)
+    if estimator.n_anchors == "auto":
+        anchors, path = estimator._grow(given, anchor_view)
+    coding = _new_coding(estimator, anchors, given)
+    uniform = weights.min() == weights.max()
+    coding.fit(anchor_view, encoded, None if uniform else weights)
+    spread = _spread(anchor_view, weights)
+    return Space(feature_map, scales, coding, spread, path), (anchor_view, model_view)
+
+
+def views_of(estimator, feature_map, X) -> tuple:
+    """Rows as anchors see them (x or phi(x)), and as local models do (phi(x))."""
+    mapped = X
+    if feature_map is not None:
+        mapped = check_array(
+            feature_map.transform(X),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            input_name="feature_map's output",
+        )
+    anchor_view = mapped if estimator.coding_space == "mapped" else X
+    if estimator.local_model == "constant":
+        return anchor_view, np.empty((X.shape[0], 0), X.dtype)
+    return anchor_view, mapped
+
+
+def _check_number(n_anchors, anchors) -> None:
+    if n_anchors not in (None, len(anchors)):
+        raise ValueError(
+            f"n_anchors={n_anchors!r}, but {len(anchors)} anchors are given: "
+            "leave n_anchors=None."
+        )
+
+
+def rule_of_rows(estimator, given: FitInput, most: int) -> int:
+    """Number of anchors for so many rows."""
+    share = given.n_planned // estimator.rules.rows_per_anchor
+    return int(np.clip(share, len(given.classes), most))
+
+
+def _new_coding(estimator, anchors, given: FitInput) -> Coding:
+    """The coding an estimator asks for, not fitted yet."""
+    seed = given.rng.randint(np.iinfo(np.int32).max)
+    if not isinstance(estimator.coding, str):
+        coding = clone(estimator.coding)
+        if coding.random_state is None:
+            coding.set_params(random_state=seed)
+        return coding
+    n_anchors = len(anchors)
+    if isinstance(anchors, str):
+        usual = rule_of_rows(estimator, given, USUAL_ANCHORS)
+        n_anchors = estimator.n_anchors or usual
+    coding = CODINGS[estimator.coding](n_anchors, anchors=anchors, random_state=seed)
+    _set_neighbors(coding, estimator.n_neighbors, n_anchors)
+    names = estimator.rules.coding_parameters
+    return coding.set_params(**{name: getattr(estimator, name) for name in names})
+
+
+def _set_neighbors(coding: Coding, k: int | None, n_anchors: int) -> None:
+    if not isinstance(coding, AdaptiveCoding):
+        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
+    elif k is not None:
+        raise ValueError(
+            f"n_neighbors={k}, but coding='adaptive' chooses the number of "
+            "neighbors for each row: leave n_neighbors=None, or choose "
+            "coding='soft'."
+        )
+
+
+def choose_scales(estimator, features, given: FitInput) -> Scales:
     """Alpha and B of an estimator: given, or by its rules from the features."""
     square = 1.0
     if features.shape[1]:
-        square = _mean_square(features, weights)
-    norm, rules = np.sqrt(square), estimator.rules
+        square = _mean_square(features, given.weights)
+        _check_range(square, features.dtype)
+    norm, rules, n_rows = np.sqrt(square), estimator.rules, given.n_planned
     scaling, alpha = estimator.intercept_scaling, estimator.alpha
     if scaling == "auto":
         scaling = rules.intercept_scaling * norm
     if alpha == "auto":
-        alpha = square * rules.alpha(n_rows, len(estimator.classes_)) / n_rows
+        alpha = square * rules.alpha(n_rows, len(given.classes)) / n_rows
     return Scales(alpha, scaling, norm)
 
 
-def _mean_square(features, weights) -> float:
-    """Mean square norm of the rows; an error where it leaves the range of floats."""
-    norms = squared_row_norms(as_rows(features))
-    square = float(np.average(norms, weights=weights)) or 1.0
-    limits = np.finfo(features.dtype)
+def _mean_square(X, weights) -> float:
+    """Mean square norm of the rows; 1 where it is zero."""
+    norms = squared_row_norms(as_rows(X))
+    return float(np.average(norms, weights=weights)) or 1.0
+
+
+def _check_range(square: float, dtype) -> None:
+    """Refuse rows whose squares leave the range of their type."""
+    limits = np.finfo(dtype)
     low = float(limits.tiny) / float(limits.eps)
     high = float(limits.max) * float(limits.eps)
     if not low < square < high:
         raise ValueError(
             f"The rows of X have a root mean square norm of "
             f"{np.sqrt(square):.2g}, whose square is outside the range of "
-            f"{features.dtype}: scale the features, e.g. with StandardScaler."
+            f"{dtype}: scale the features, e.g. with StandardScaler."
         )
-    return square
 
 
-def spread_of(X, weights) -> float:
-    """Root mean square distance of the rows from their mean; 1 where it is zero."""
-    square = np.average(squared_row_norms(as_rows(X)), weights=weights)
+def _spread(X, weights) -> float:
     mean = np.asarray(X.T @ weights, float) / weights.sum(dtype=float)
+    square = _mean_square(X, weights)
     return float(np.sqrt(max(square - mean @ mean, 0.0))) or 1.0
-
-
-def draw_held_out(X, encoded, weights, fraction: float, rng) -> tuple:
-    """Rows for early stopping, (X, labels, weights), drawn from the training rows.
-
-    Their weights in training become 0, in place.
-    """
-    chosen = train_test_split(
-        np.flatnonzero(weights > 0),
-        test_size=fraction,
-        stratify=encoded[weights > 0],
-        random_state=rng,
-    )[1]
-    held_weights = weights[chosen]
-    weights[chosen] = 0.0
-    return X[chosen], encoded[chosen], held_weights

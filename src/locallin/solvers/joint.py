@@ -10,8 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from locallin.engine.codes import CodingState, encode, encode_with_distances
-from locallin.engine.matrix import aligned, as_rows, copy_rows
+from locallin.engine.matrix import (
+    CodingState,
+    aligned,
+    as_rows,
+    copy_rows,
+    encode,
+    encode_with_distances,
+)
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.joint import (
     Parameters,
