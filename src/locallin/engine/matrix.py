@@ -10,6 +10,7 @@ from locallin.engine.parallel import in_threads, row_blocks
 from locallin.kernels.coding import (
     ADAPTIVE,
     adaptive_codes,
+    anchor_distances,
     csr_products,
     nearest_anchors,
     sort_by_anchor,
@@ -24,14 +25,25 @@ BLOCK = 1024
 _FEW_ROWS = 8
 
 
+def read_only(array: np.ndarray) -> np.ndarray:
+    """View an array as one that is only read.
+
+    Kernels are compiled for arrays that can be written and for those that cannot;
+    what they only read comes as the latter, which some arrays are from birth.
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
 def as_rows(X) -> Rows:
     """View a dense C-ordered or CSR matrix as kernel rows."""
     if not sparse.issparse(X):
-        return Rows(X, None, None)
+        return Rows(read_only(X), None, None)
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    return Rows(X.data, X.indices, X.indptr)
+    return Rows(*map(read_only, (X.data, X.indices, X.indptr)))
 
 
 def count_rows(rows: Rows) -> int:
@@ -76,7 +88,7 @@ def products(
             return np.matmul(rows.data, anchors.T, out=out)
     if out is None:
         out = np.empty((count_rows(rows), len(anchors)), anchors.dtype)
-    csr_products(rows, anchors, out)
+    csr_products(rows, read_only(anchors), out)
     return out
 
 
@@ -104,7 +116,7 @@ def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)[0]
     nearest, weights = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
-    weigh(nearest, weights, state.kind, state.bandwidth)
+    weigh(nearest, weights, state.kind, read_only(state.bandwidth))
     sort_by_anchor(nearest, weights)
     return _codes(nearest, weights)
 
@@ -117,7 +129,7 @@ def encode_with_distances(
         return _adaptive(rows, state, n_jobs)
     nearest, distances = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
     weights = distances.copy()
-    weigh(nearest, weights, state.kind, state.bandwidth)
+    weigh(nearest, weights, state.kind, read_only(state.bandwidth))
     return _codes(nearest, weights), distances.reshape(-1)
 
 
@@ -133,34 +145,42 @@ def find_nearest(
     distances : ndarray of shape (n, k)
         Euclidean distances.
     """
+    anchors = read_only(anchors)
     shape = count_rows(rows), k
     nearest = np.empty(shape, np.int32)
     distances = np.empty(shape, np.result_type(rows.data, anchors))
-    norms, multiply = _comparison(shape[0], rows, anchors)
+    compare_all = k == len(anchors)
+    norms, multiply = _comparison(rows, anchors, compare_all)
 
-    def fill(block, start, stop):
+    def search(block, start, stop):
         part = slice(start, stop)
         inner = multiply(block, anchors)
         nearest_anchors(block, inner, anchors, norms, nearest[part], distances[part])
 
-    map_blocks(rows, fill, n_jobs)
+    def sort(block, start, stop):
+        found = np.empty((stop - start, k))
+        anchor_distances(block, anchors, norms, found)
+        order = np.argsort(found, axis=1, kind="stable")
+        found = np.take_along_axis(found, order, axis=1)
+        nearest[start:stop] = order
+        distances[start:stop] = np.minimum(found, np.finfo(distances.dtype).max)
+
+    map_blocks(rows, sort if compare_all else search, n_jobs)
     return nearest, distances
 
 
 def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
-    m = len(state.anchors)
-    dtype = np.result_type(rows.data, state.anchors)
-
-    norms, multiply = _comparison(count_rows(rows), rows, state.anchors)
+    anchors, bandwidth = read_only(state.anchors), read_only(state.bandwidth)
+    m = len(anchors)
+    dtype = np.result_type(rows.data, anchors)
+    norms, multiply = _comparison(rows, anchors)
 
     def encode_block(block, start, stop):
         size = stop - start
         counts = np.empty(size, np.int64)
         room = [np.empty(size * m, kind) for kind in (np.int32, dtype, dtype)]
-        adaptive_codes(
-            block, multiply(block, state.anchors), state.anchors, norms,
-            state.bandwidth, counts, *room,
-        )  # fmt: skip
+        inner = multiply(block, anchors)
+        adaptive_codes(block, inner, anchors, norms, bandwidth, counts, *room)
         filled = counts.sum()
         return counts, *(part[:filled].copy() for part in room)
 
@@ -172,21 +192,21 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     return Codes(_row_pointers(counts), nearest, weights), distances
 
 
-def _comparison(n: int, rows: Rows, anchors: np.ndarray):
+def _comparison(rows: Rows, anchors: np.ndarray, compare_all: bool = False):
     """Squared norms of the anchors, and a function for products of rows with them.
 
     A few rows are compared with every anchor: a product with all of them, or their
-    norms, would not pay.
+    norms, would not pay. The products are empty then.
     """
-    if n >= _FEW_ROWS:
-        return squared_row_norms(as_rows(anchors)), products
-    if rows.indptr is None:
+    compare_all = compare_all or count_rows(rows) < _FEW_ROWS
+    if compare_all and rows.indptr is None:
         return np.zeros(len(anchors)), _no_products  # norms are not looked at
-    return squared_row_norms(as_rows(anchors)), _no_products
+    norms = squared_row_norms(as_rows(anchors))
+    return norms, _no_products if compare_all else products
 
 
-def _no_products(rows: Rows, anchors: np.ndarray) -> None:
-    return None
+def _no_products(rows: Rows, anchors: np.ndarray) -> np.ndarray:
+    return np.empty((0, 0), anchors.dtype)
 
 
 def _codes(nearest: np.ndarray, weights: np.ndarray) -> Codes:

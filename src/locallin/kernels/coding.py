@@ -10,7 +10,7 @@ SOFT_ASSIGNMENT = 1
 ADAPTIVE = 2
 
 
-@jit(reorder=False)
+@jit(reorder=False, inner=True)
 def _scaled_distance(x, v):
     """Euclidean distance of two dense vectors whose squares leave the range."""
     largest = 0.0
@@ -27,7 +27,7 @@ def _scaled_distance(x, v):
     return 2.0 * min(half, 0.5 * np.finfo(np.float64).max)
 
 
-@jit
+@jit(inner=True)
 def _root(total, x, v):
     """Square root of a sum of squares, taken anew where it left the range."""
     limits = np.finfo(v.dtype)
@@ -36,7 +36,7 @@ def _root(total, x, v):
     return _scaled_distance(x, v)
 
 
-@jit
+@jit(inner=True)
 def _dense_distances(x, anchors, chosen, n_chosen, out):
     """|x - v| for the chosen anchors, four at a time.
 
@@ -62,7 +62,7 @@ def _dense_distances(x, anchors, chosen, n_chosen, out):
         out[p3] = _root(s3, x, v3)
 
 
-@jit
+@jit(inner=True)
 def _csr_distance(values, indices, v, v_squared_norm):
     """|x - v| from the stored entries of x only.
 
@@ -88,7 +88,7 @@ def _csr_distance(values, indices, v, v_squared_norm):
     return _scaled_distance(x, v)
 
 
-@jit
+@jit(inner=True)
 def all_distances(values, indices, anchors, norms, chosen, n_chosen, out):
     """Euclidean distances of one row to the chosen anchors; finite."""
     if indices is None:
@@ -112,7 +112,7 @@ def csr_products(rows, anchors, out):
             out[i, j] = dot(values, indices, anchors[j])
 
 
-@jit
+@jit(inner=True)
 def smallest(keys, n_keys, top, where):
     """Write the smallest keys, ascending, and their positions to top and where.
 
@@ -133,7 +133,26 @@ def smallest(keys, n_keys, top, where):
             where[p] = j
 
 
-@jit
+# Numba's own arange, max and assignment of arrays compile for seconds.
+@jit(inner=True)
+def all_anchors(m):
+    """The numbers 0 .. m - 1."""
+    numbers = np.empty(m, np.int64)
+    for j in range(m):
+        numbers[j] = j
+    return numbers
+
+
+@jit(inner=True)
+def largest(values):
+    """The largest of some numbers."""
+    most = values[0]
+    for j in range(values.size):
+        most = max(most, values[j])
+    return most
+
+
+@jit(inner=True)
 def _count(keys, limit):
     """Number of keys up to ``limit``; without a branch, eight or more at a time."""
     count = 0
@@ -142,14 +161,16 @@ def _count(keys, limit):
     return count
 
 
-@jit
+@jit(inner=True)
 def _kth_smallest(keys, k):
     """The k-th smallest of finite keys, by bisection on their values.
 
     Where keys are tied, or too close to be told apart in 50 steps, a value not
     below it.
     """
-    low, high = keys.min(), keys.max()
+    low, high = keys[0], keys[0]
+    for j in range(keys.size):
+        low, high = min(low, keys[j]), max(high, keys[j])
     if _count(keys, low) >= k:
         return low
     for _ in range(50):
@@ -168,7 +189,7 @@ def _kth_smallest(keys, k):
     return largest
 
 
-@jit
+@jit(inner=True)
 def _choose_candidates(
     values, products, norms, largest_norm, n_features, k, keys, candidates
 ):
@@ -197,13 +218,22 @@ def _choose_candidates(
 
 
 @jit
+def anchor_distances(rows, anchors, norms, out):
+    """Distance of every row to every anchor; finite."""
+    everyone = all_anchors(anchors.shape[0])
+    for i in range(n_rows(rows)):
+        values, indices = get_row(rows, i)
+        all_distances(values, indices, anchors, norms, everyone, everyone.size, out[i])
+
+
+@jit
 def nearest_anchors(rows, products, anchors, norms, nearest, distances):
     """The k nearest anchors of each row, exactly, nearest first.
 
     Parameters
     ----------
     rows : Rows
-    products : array of shape (n, m), or None
+    products : array of shape (n, m) or (0, 0)
         Inner products of rows and anchors, from which candidates are chosen. Without
         them every anchor is a candidate. Distances, and with them the result, are
         computed from the rows themselves either way.
@@ -217,13 +247,13 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
     k = nearest.shape[1]
     keys = np.empty(m)
     top, where = np.empty(k), np.empty(k, np.int64)
-    candidates = np.arange(m)
+    candidates = all_anchors(m)
     n_candidates = m
-    largest_norm = np.sqrt(norms.max())
+    largest_norm = np.sqrt(largest(norms))
     farthest = np.finfo(distances.dtype).max
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        if products is not None:
+        if products.size > 0:
             n_candidates = _choose_candidates(
                 values, products[i], norms, largest_norm, n_features, k,
                 keys, candidates,
@@ -235,7 +265,7 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
             distances[i, p] = min(top[p], farthest)
 
 
-@jit
+@jit(inner=True)
 def _inverse_distance(distances):
     """g_j proportional to 1/d_j; a point on an anchor has all its weight there."""
     first = np.float64(distances[0])
@@ -249,7 +279,7 @@ def _inverse_distance(distances):
         distances[p] /= total
 
 
-@jit
+@jit(inner=True)
 def soft_assignment(distances, beta):
     """g_j proportional to exp(-beta d_j^2), relative to the nearest anchor."""
     first = np.float64(distances[0])
@@ -264,7 +294,7 @@ def soft_assignment(distances, beta):
         distances[p] /= total
 
 
-@jit
+@jit(inner=True)
 def soft_assignment_by_anchor(distances, nearest, betas):
     """g_j proportional to exp(-beta_j d_j^2), each anchor with its own beta."""
     smallest = np.inf
@@ -281,7 +311,7 @@ def soft_assignment_by_anchor(distances, nearest, betas):
         distances[p] /= total
 
 
-@jit
+@jit(inner=True)
 def adaptive(distances, mu):
     """Weights that minimise |g|_2 + mu g.d over the simplex, in place.
 
@@ -310,7 +340,7 @@ def adaptive(distances, mu):
     return k
 
 
-@jit
+@jit(inner=True)
 def _sort_by_anchor(nearest, weights):
     for q in range(1, nearest.size):
         j, g = nearest[q], weights[q]
@@ -346,7 +376,7 @@ def sort_by_anchor(nearest, weights):
         _sort_by_anchor(nearest[i], weights[i])
 
 
-@jit
+@jit(inner=True)
 def perplexity(weights):
     """exp(entropy): the effective number of anchors."""
     entropy = 0.0
@@ -362,7 +392,8 @@ def mean_perplexity(distances, kind, bandwidth):
     weights = np.empty(distances.shape[1])
     total = 0.0
     for i in range(distances.shape[0]):
-        weights[:] = distances[i]
+        for p in range(weights.size):
+            weights[p] = distances[i, p]
         if kind == SOFT_ASSIGNMENT:
             soft_assignment(weights, bandwidth)
         else:
@@ -371,7 +402,7 @@ def mean_perplexity(distances, kind, bandwidth):
     return total / distances.shape[0]
 
 
-@jit
+@jit(inner=True)
 def _choose_active(
     values, products, norms, largest_norm, n_features, mu, largest_mu, keys, candidates
 ):
@@ -446,17 +477,17 @@ def adaptive_codes(
     filled = 0
     keys = np.empty(m)
     tops, wheres = np.empty(m), np.empty(m, np.int64)
-    candidates = np.arange(m)
+    candidates = all_anchors(m)
     n_candidates = m
-    largest_norm = np.sqrt(norms.max())
+    largest_norm = np.sqrt(largest(norms))
     farthest = np.finfo(distances.dtype).max
-    largest_mu = mu.max()
+    largest_mu = largest(mu)
     priced = mu.size > 1
     price = 1.0 if priced else mu[0]
     rough = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        if products is not None:
+        if products.size > 0:
             n_candidates = _choose_active(
                 values, products[i], norms, largest_norm, n_features, mu, largest_mu,
                 rough, candidates,

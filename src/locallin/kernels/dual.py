@@ -24,7 +24,7 @@ from locallin.kernels.rows import dot, dot4, get_row, part
 _LONGEST_REST = 8
 
 
-@jit
+@jit(inner=True)
 def _xlogx(x):
     return x * np.log(x) if x > 0.0 else 0.0
 
@@ -70,7 +70,7 @@ def _logistic_minimiser(a, upper, quadratic, margin):
     return new
 
 
-@jit
+@jit(inner=True)
 def _due_scores(values, indices, codes, i, coef, intercept, first, last, due, scores):
     """Scores of the classes marked in ``due``, in groups of four.
 
@@ -258,7 +258,7 @@ def dual_epoch_crammer_singer(
     return gap
 
 
-@jit
+@jit(inner=True)
 def crammer_singer_gap_term(scores, label, dual, upper):
     """One row's share of the Crammer & Singer duality gap."""
     slack = 0.0

@@ -27,7 +27,6 @@ import numpy as np
 from locallin.kernels._jit import jit
 from locallin.kernels.coding import SOFT_ASSIGNMENT, perplexity
 from locallin.kernels.losses import loss_slope, loss_value
-from locallin.kernels.predict import add_four_rows
 from locallin.kernels.rows import add_scaled, dot, get_row
 
 
@@ -62,32 +61,6 @@ def csr_entry_scores(rows, entries, coef, intercept, out):
             for c in range(coef.shape[1]):
                 product = dot(values, indices, coef[j, c])
                 out[entry[q], c] = product + intercept[j, c]
-
-
-@jit
-def dense_entry_scores(data, entries, coef, intercept, out):
-    """The same for dense rows, four at a time."""
-    start, entry, row = entries
-    spare = np.empty(coef.shape[1], out.dtype)
-    one = out.dtype.type(1)
-    g = one, one, one, one
-    out[:] = 0.0
-    for j in range(coef.shape[0]):
-        stop = start[j + 1]
-        for q in range(start[j], stop, 4):
-            q1, q2, q3 = (
-                min(q + 1, stop - 1),
-                min(q + 2, stop - 1),
-                min(q + 3, stop - 1),
-            )
-            x = data[row[q]], data[row[q1]], data[row[q2]], data[row[q3]]
-            o = (
-                out[entry[q]],
-                out[entry[q1]] if q1 > q else spare,
-                out[entry[q2]] if q2 > q1 else spare,
-                out[entry[q3]] if q3 > q2 else spare,
-            )
-            add_four_rows(x, coef[j], intercept[j], g, o)
 
 
 @jit

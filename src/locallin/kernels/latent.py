@@ -27,7 +27,7 @@ def dual_exponent(p: float) -> float:
     return p / (p - 1.0) if p > 1.0 + 1e-6 else np.inf
 
 
-@jit
+@jit(inner=True)
 def _largest(z):
     best = 0.0
     for j in range(z.size):
@@ -36,7 +36,7 @@ def _largest(z):
     return best
 
 
-@jit
+@jit(inner=True)
 def _sum_of_powers(z, q, unit):
     """Sum of (z+_j unit)^q in double precision."""
     total = 0.0
@@ -109,7 +109,7 @@ def latent_weights_of_rows(products, q, out):
         latent_weights(products[i], q, out[i])
 
 
-@jit
+@jit(inner=True)
 def _mix(state):
     """The next state and a number strictly between 0 and 1 (splitmix64)."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -245,7 +245,8 @@ def latent_steps(
             if fixed.size == 0:
                 latent_weights(z[rival * m : (rival + 1) * m], q, beta)
             else:
-                beta[:] = fixed[i, rival * m : (rival + 1) * m]
+                for j in range(m):
+                    beta[j] = fixed[i, rival * m + j]
             step = weights[i] / (clock.alpha * t * scale)
             square = 0.0
             row = updates[count]

@@ -65,7 +65,7 @@ class Schedule(NamedTuple):
     average: bool
 
 
-@jit
+@jit(inner=True)
 def feature_norm(values, codes, i, intercept_step):
     """|z|^2 of z = g (x) [x; B]."""
     total = 0.0
@@ -80,7 +80,7 @@ def feature_norm(values, codes, i, intercept_step):
     return total
 
 
-@jit
+@jit(inner=True)
 def add_to_class(values, indices, codes, i, c, delta, coef, intercept, intercept_step):
     """W_c += delta * g x^T and b_c += delta * g B^2 (eq. 11-12)."""
     start = codes.indptr[i]
@@ -110,7 +110,7 @@ def settle(iterate, state, average, first, last):
     state[1], state[2], state[3] = 1.0, 1.0, 0.0
 
 
-@jit
+@jit(inner=True)
 def step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedule):
     """Change W_c by delta g x^T; what is stored is W / scale, and the average."""
     delta = delta / scale
@@ -125,7 +125,7 @@ def step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedul
         )  # fmt: skip
 
 
-@jit
+@jit(inner=True)
 def _rival(scores, label):
     best = -1
     for c in range(scores.size):

@@ -6,7 +6,7 @@ from locallin.kernels._jit import jit
 from locallin.kernels.rows import dot, dot4, get_row, n_rows, part
 
 
-@jit
+@jit(inner=True)
 def row_scores(values, indices, codes, i, coef, intercept, first, last, out):
     """Scores of one row for the classes first..last, written to out[first:last]."""
     out[first:last] = 0.0
@@ -62,10 +62,12 @@ def entries_by_anchor(codes, n_anchors):
     return start, entry, row
 
 
-@jit
+@jit(inner=True)
 def _tile_5(x, w, b, g, out, c):
     """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 5."""
     x0, x1, x2, x3 = x
+    g0, g1, g2, g3 = g
+    o0, o1, o2, o3 = out
     w0, w1, w2, w3, w4 = w[c], w[c + 1], w[c + 2], w[c + 3], w[c + 4]
     zero = w.dtype.type(0)
     s00, s01, s02, s03, s04 = zero, zero, zero, zero, zero
@@ -95,32 +97,34 @@ def _tile_5(x, w, b, g, out, c):
         s32 += v3 * u2
         s33 += v3 * u3
         s34 += v3 * u4
-    out[0][c] += g[0] * (s00 + b[c])
-    out[0][c + 1] += g[0] * (s01 + b[c + 1])
-    out[0][c + 2] += g[0] * (s02 + b[c + 2])
-    out[0][c + 3] += g[0] * (s03 + b[c + 3])
-    out[0][c + 4] += g[0] * (s04 + b[c + 4])
-    out[1][c] += g[1] * (s10 + b[c])
-    out[1][c + 1] += g[1] * (s11 + b[c + 1])
-    out[1][c + 2] += g[1] * (s12 + b[c + 2])
-    out[1][c + 3] += g[1] * (s13 + b[c + 3])
-    out[1][c + 4] += g[1] * (s14 + b[c + 4])
-    out[2][c] += g[2] * (s20 + b[c])
-    out[2][c + 1] += g[2] * (s21 + b[c + 1])
-    out[2][c + 2] += g[2] * (s22 + b[c + 2])
-    out[2][c + 3] += g[2] * (s23 + b[c + 3])
-    out[2][c + 4] += g[2] * (s24 + b[c + 4])
-    out[3][c] += g[3] * (s30 + b[c])
-    out[3][c + 1] += g[3] * (s31 + b[c + 1])
-    out[3][c + 2] += g[3] * (s32 + b[c + 2])
-    out[3][c + 3] += g[3] * (s33 + b[c + 3])
-    out[3][c + 4] += g[3] * (s34 + b[c + 4])
+    o0[c] += g0 * (s00 + b[c])
+    o0[c + 1] += g0 * (s01 + b[c + 1])
+    o0[c + 2] += g0 * (s02 + b[c + 2])
+    o0[c + 3] += g0 * (s03 + b[c + 3])
+    o0[c + 4] += g0 * (s04 + b[c + 4])
+    o1[c] += g1 * (s10 + b[c])
+    o1[c + 1] += g1 * (s11 + b[c + 1])
+    o1[c + 2] += g1 * (s12 + b[c + 2])
+    o1[c + 3] += g1 * (s13 + b[c + 3])
+    o1[c + 4] += g1 * (s14 + b[c + 4])
+    o2[c] += g2 * (s20 + b[c])
+    o2[c + 1] += g2 * (s21 + b[c + 1])
+    o2[c + 2] += g2 * (s22 + b[c + 2])
+    o2[c + 3] += g2 * (s23 + b[c + 3])
+    o2[c + 4] += g2 * (s24 + b[c + 4])
+    o3[c] += g3 * (s30 + b[c])
+    o3[c + 1] += g3 * (s31 + b[c + 1])
+    o3[c + 2] += g3 * (s32 + b[c + 2])
+    o3[c + 3] += g3 * (s33 + b[c + 3])
+    o3[c + 4] += g3 * (s34 + b[c + 4])
 
 
-@jit
+@jit(inner=True)
 def _tile_4(x, w, b, g, out, c):
     """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 4."""
     x0, x1, x2, x3 = x
+    g0, g1, g2, g3 = g
+    o0, o1, o2, o3 = out
     w0, w1, w2, w3 = w[c], w[c + 1], w[c + 2], w[c + 3]
     zero = w.dtype.type(0)
     s00, s01, s02, s03 = zero, zero, zero, zero
@@ -146,28 +150,30 @@ def _tile_4(x, w, b, g, out, c):
         s31 += v3 * u1
         s32 += v3 * u2
         s33 += v3 * u3
-    out[0][c] += g[0] * (s00 + b[c])
-    out[0][c + 1] += g[0] * (s01 + b[c + 1])
-    out[0][c + 2] += g[0] * (s02 + b[c + 2])
-    out[0][c + 3] += g[0] * (s03 + b[c + 3])
-    out[1][c] += g[1] * (s10 + b[c])
-    out[1][c + 1] += g[1] * (s11 + b[c + 1])
-    out[1][c + 2] += g[1] * (s12 + b[c + 2])
-    out[1][c + 3] += g[1] * (s13 + b[c + 3])
-    out[2][c] += g[2] * (s20 + b[c])
-    out[2][c + 1] += g[2] * (s21 + b[c + 1])
-    out[2][c + 2] += g[2] * (s22 + b[c + 2])
-    out[2][c + 3] += g[2] * (s23 + b[c + 3])
-    out[3][c] += g[3] * (s30 + b[c])
-    out[3][c + 1] += g[3] * (s31 + b[c + 1])
-    out[3][c + 2] += g[3] * (s32 + b[c + 2])
-    out[3][c + 3] += g[3] * (s33 + b[c + 3])
+    o0[c] += g0 * (s00 + b[c])
+    o0[c + 1] += g0 * (s01 + b[c + 1])
+    o0[c + 2] += g0 * (s02 + b[c + 2])
+    o0[c + 3] += g0 * (s03 + b[c + 3])
+    o1[c] += g1 * (s10 + b[c])
+    o1[c + 1] += g1 * (s11 + b[c + 1])
+    o1[c + 2] += g1 * (s12 + b[c + 2])
+    o1[c + 3] += g1 * (s13 + b[c + 3])
+    o2[c] += g2 * (s20 + b[c])
+    o2[c + 1] += g2 * (s21 + b[c + 1])
+    o2[c + 2] += g2 * (s22 + b[c + 2])
+    o2[c + 3] += g2 * (s23 + b[c + 3])
+    o3[c] += g3 * (s30 + b[c])
+    o3[c + 1] += g3 * (s31 + b[c + 1])
+    o3[c + 2] += g3 * (s32 + b[c + 2])
+    o3[c + 3] += g3 * (s33 + b[c + 3])
 
 
-@jit
+@jit(inner=True)
 def _tile_1(x, w, b, g, out, c):
     """out[r][c + q] += g[r] (x[r] . w[c + q] + b[c + q]), r < 4, q < 1."""
     x0, x1, x2, x3 = x
+    g0, g1, g2, g3 = g
+    o0, o1, o2, o3 = out
     w0 = w[c]
     zero = w.dtype.type(0)
     s00 = zero
@@ -181,46 +187,42 @@ def _tile_1(x, w, b, g, out, c):
         s10 += v1 * u0
         s20 += v2 * u0
         s30 += v3 * u0
-    out[0][c] += g[0] * (s00 + b[c])
-    out[1][c] += g[1] * (s10 + b[c])
-    out[2][c] += g[2] * (s20 + b[c])
-    out[3][c] += g[3] * (s30 + b[c])
+    o0[c] += g0 * (s00 + b[c])
+    o1[c] += g1 * (s10 + b[c])
+    o2[c] += g2 * (s20 + b[c])
+    o3[c] += g3 * (s30 + b[c])
 
 
 @jit(inline=True)
-def add_four_rows(x, w, b, g, out):
+def _add_four_rows(x, w, b, g, out):
     """out[r] += g[r] (w x[r] + b) for four dense rows, in tiles of scores."""
-    n_scores = w.shape[0]
-    c = 0
-    while c < n_scores:
-        left = n_scores - c
-        if left == 5 or (left > 8 and left % 4 > 0):
-            _tile_5(x, w, b, g, out, c)
-            c += 5
-        elif left >= 4:
-            _tile_4(x, w, b, g, out, c)
-            c += 4
-        else:
-            _tile_1(x, w, b, g, out, c)
-            c += 1
+    left = w.shape[0]
+    while left == 5 or (left > 8 and left % 4 > 0):
+        _tile_5(x, w, b, g, out, w.shape[0] - left)
+        left -= 5
+    while left >= 4:
+        _tile_4(x, w, b, g, out, w.shape[0] - left)
+        left -= 4
+    while left > 0:
+        _tile_1(x, w, b, g, out, w.shape[0] - left)
+        left -= 1
 
 
-@jit
-def dense_scores(data, codes, coef, intercept, out):
-    """Scores of dense rows, taken anchor by anchor in tiles of four rows.
+@jit(inner=True)
+def _add_scores(data, entries, weight, target, coef, intercept, out):
+    """Weighted scores w_j x + b_j of the entries, anchor by anchor.
 
+    Those of the q-th entry in this order are added to the row target[q] of ``out``.
     Four rows and four or five scores share each load, which is where a matrix
     product gets its speed. A group of fewer than four rows is filled up with its
     last one, whose surplus results go to a spare row: every row passes through the
     same instructions in the same order, so that its score does not depend, in any
     bit, on the rows beside it.
     """
-    n_anchors, n_scores, _ = coef.shape
-    start, entry, row = entries_by_anchor(codes, n_anchors)
-    spare = np.empty(n_scores, out.dtype)
-    weight = codes.values
+    start, entry, row = entries
+    spare = np.empty(coef.shape[1], out.dtype)
     out[:] = 0.0
-    for j in range(n_anchors):
+    for j in range(coef.shape[0]):
         stop = start[j + 1]
         for q in range(start[j], stop, 4):
             q1, q2, q3 = (
@@ -236,12 +238,27 @@ def dense_scores(data, codes, coef, intercept, out):
                 weight[entry[q3]],
             )
             o = (
-                out[row[q]],
-                out[row[q1]] if q1 > q else spare,
-                out[row[q2]] if q2 > q1 else spare,
-                out[row[q3]] if q3 > q2 else spare,
+                out[target[q]],
+                out[target[q1]] if q1 > q else spare,
+                out[target[q2]] if q2 > q1 else spare,
+                out[target[q3]] if q3 > q2 else spare,
             )
-            add_four_rows(x, coef[j], intercept[j], g, o)
+            _add_four_rows(x, coef[j], intercept[j], g, o)
+
+
+@jit
+def dense_scores(data, codes, coef, intercept, out):
+    """Scores of dense rows, shape (n, n_scores)."""
+    entries = entries_by_anchor(codes, coef.shape[0])
+    _add_scores(data, entries, codes.values, entries[2], coef, intercept, out)
+
+
+@jit
+def dense_entry_scores(data, entries, coef, intercept, out):
+    """w_j x_i + b_j of each entry (i, j) of the codes, shape (n_entries, n_scores)."""
+    ones = np.empty(out.shape[0], out.dtype)
+    ones[:] = 1.0
+    _add_scores(data, entries, ones, entries[1], coef, intercept, out)
 
 
 @jit

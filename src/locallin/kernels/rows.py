@@ -2,7 +2,8 @@
 
 Data enters the kernels as ``Rows``. For a dense matrix ``indices`` and ``indptr``
 are None; Numba sees that when it compiles and drops the other branches, so each
-kernel is written once and compiled once per kind of data.
+kernel is written once and compiled once per kind of data. Where the kinds differ in
+more than a branch, a function in Python has a compiled twin for each, its overload.
 
 Where every local model sees features of its own (charts), ``data`` has a third axis:
 ``data[i, q]`` are row i's coordinates for the q-th model in its codes. An integer in
@@ -69,69 +70,61 @@ def expanded(coordinates, kind):
     return out
 
 
-def _row(data, indices, indptr, i):
-    raise NotImplementedError("compiled code only")
-
-
-@overload(_row)
-def _row_of_its_kind(data, indices, indptr, i):
-    def dense(data, indices, indptr, i):
+def get_row(rows, i):
+    """Values and column indices (None when dense) of row i."""
+    data, indices, indptr = rows
+    if indices is None:
         return data[i], None
-
-    def csr(data, indices, indptr, i):
-        start, stop = indptr[i], indptr[i + 1]
-        return data[start:stop], indices[start:stop]
-
-    def local(data, indices, indptr, i):
+    if np.ndim(indices) == 0:
         return expanded(data[i], indices), None
+    start, stop = indptr[i], indptr[i + 1]
+    return data[start:stop], indices[start:stop]
 
+
+@overload(get_row)
+def _get_row(rows, i):
+    def dense(rows, i):
+        return rows.data[i], None
+
+    def local(rows, i):
+        return expanded(rows.data[i], rows.indices), None
+
+    def csr(rows, i):
+        start, stop = rows.indptr[i], rows.indptr[i + 1]
+        return rows.data[start:stop], rows.indices[start:stop]
+
+    _, indices, _ = rows
     if isinstance(indices, types.NoneType):
         return dense
     return local if isinstance(indices, types.Integer) else csr
 
 
-def _part(values, q):
-    raise NotImplementedError("compiled code only")
-
-
-@overload(_part)
-def _part_of_its_kind(values, q):
-    def shared(values, q):
-        return values
-
-    def local(values, q):
-        return values[q]
-
-    return shared if values.ndim == 1 else local
-
-
-@jit
-def part(values, q):
-    """What the q-th local model of a row sees of its values."""
-    return _part(values, q)
-
-
-@jit
-def get_row(rows, i):
-    """Values and column indices (None when dense) of row i."""
-    return _row(rows.data, rows.indices, rows.indptr, i)
-
-
-@jit
-def _length(data, indptr):
-    if indptr is None:
-        return data.shape[0]
-    else:
-        return indptr.shape[0] - 1
-
-
-@jit
 def n_rows(rows):
     """Count the rows."""
-    return _length(rows.data, rows.indptr)
+    return len(rows.data) if rows.indptr is None else len(rows.indptr) - 1
 
 
-@jit
+@overload(n_rows)
+def _n_rows(rows):
+    _, _, indptr = rows
+    if isinstance(indptr, types.NoneType):
+        return lambda rows: len(rows.data)
+    return lambda rows: len(rows.indptr) - 1
+
+
+def part(values, q):
+    """What the q-th local model of a row sees of its values."""
+    return values if values.ndim == 1 else values[q]
+
+
+@overload(part)
+def _part(values, q):
+    if values.ndim == 1:
+        return lambda values, q: values
+    return lambda values, q: values[q]
+
+
+@jit(inner=True)
 def dot(values, indices, w):
     """Return x . w."""
     total = w.dtype.type(0)
@@ -144,7 +137,7 @@ def dot(values, indices, w):
     return total
 
 
-@jit
+@jit(inner=True)
 def dot4(values, indices, w0, w1, w2, w3):
     """Return four products at once: each element of x is loaded only once."""
     zero = w0.dtype.type(0)
@@ -159,9 +152,9 @@ def dot4(values, indices, w0, w1, w2, w3):
     return t0, t1, t2, t3
 
 
-@jit
+@jit(inner=True)
 def add_scaled(values, indices, a, w):
-    """W += a * x, in place."""
+    """Add a * x to w, in place."""
     if indices is None:
         for i in range(values.size):
             w[i] += a * values[i]
@@ -170,7 +163,7 @@ def add_scaled(values, indices, a, w):
             w[indices[i]] += a * values[i]
 
 
-@jit
+@jit(inner=True)
 def squared_norm(values):
     """Return |x|^2 in double precision."""
     total = 0.0

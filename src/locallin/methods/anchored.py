@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
-from locallin.engine.matrix import as_rows
+from locallin.engine.matrix import as_rows, read_only
 from locallin.engine.sklearn_api import Interval, StrOptions
 from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST
 from locallin.kernels.losses import LOSSES
@@ -41,7 +41,8 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
     dtype = np.result_type(rows.data, codes.values, coef)
     out = np.empty((len(codes.indptr) - 1, coef.shape[1]), dtype)
     if rows.indptr is None:
-        dense_scores(rows.data, codes, coef, intercept, out)
+        model = read_only(coef), read_only(intercept)
+        dense_scores(rows.data, codes, *model, out)
     else:
         csr_scores(rows, codes, coef, intercept, out)
     return out
@@ -187,7 +188,7 @@ class AnchoredClassifier(EpochClassifier):
 
         def block(codes, rows):
             out = np.zeros((len(codes.indptr) - 1, flat.shape[1]), flat.dtype)
-            mix(codes, flat, out)
+            mix(codes, read_only(flat), out)
             return out
 
         return self._in_coded_blocks(X, block).reshape(X.shape[0], *table.shape[1:])

@@ -17,6 +17,7 @@ from locallin.engine.matrix import (
     copy_rows,
     encode,
     encode_with_distances,
+    read_only,
 )
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.joint import (
@@ -25,12 +26,11 @@ from locallin.kernels.joint import (
     adam,
     adam_step,
     csr_entry_scores,
-    dense_entry_scores,
     slopes_and_pulls,
 )
 from locallin.kernels.joint_sgd import joint_sgd_steps, settle_all
 from locallin.kernels.linear import Schedule, Target
-from locallin.kernels.predict import entries_by_anchor
+from locallin.kernels.predict import dense_entry_scores, entries_by_anchor
 from locallin.kernels.rows import Codes, Rows
 from locallin.solvers.convex import Stall
 from locallin.solvers.diversity import diversity_gradient
@@ -185,7 +185,7 @@ def differentiate(
     scores = np.empty((len(codes.indices), len(positive)), dtype)
     model = parameters.coef, parameters.intercept
     if model_rows.indptr is None:
-        dense_entry_scores(model_rows.data, entries, *model, scores)
+        dense_entry_scores(model_rows.data, entries, *map(read_only, model), scores)
     else:
         csr_entry_scores(model_rows, entries, *model, scores)
     slopes = np.empty((len(chosen), len(positive)), dtype)
