@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import locallin
+
+ROOT = Path(__file__).parent.parent
 
 
 def run(program, **environment):
@@ -25,6 +28,16 @@ def test_public_names_are_there():
         assert name in dir(locallin)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         locallin.nothing  # noqa: B018
+
+
+def test_the_version_is_written_once_and_cited():
+    citation = (ROOT / "CITATION.cff").read_text().splitlines()
+    assert f"version: {locallin.__version__}" in citation
+    assert locallin.__version__ not in (ROOT / "pyproject.toml").read_text()
+
+
+def test_type_checkers_are_told_to_read_the_annotations():
+    assert Path(locallin.__file__).with_name("py.typed").exists()
 
 
 def test_importing_compiles_nothing_and_changes_no_setting():
