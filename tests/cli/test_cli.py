@@ -328,6 +328,19 @@ def test_an_atlas_of_rbf_machines_is_not_explained(capsys, iris):
     assert "no local weights" in fails(capsys, "explain", "a.model", "iris.csv")
 
 
+def study_of(path):
+    optuna = pytest.importorskip("optuna")
+    backend = optuna.storages.journal.JournalFileBackend(path)
+    storage = optuna.storages.JournalStorage(backend)
+    return optuna.load_study(study_name="locallin", storage=storage)
+
+
+def logged(path):
+    """The finished trials in a log."""
+    trials = study_of(path).trials
+    return [trial.user_attrs for trial in trials if trial.state.is_finished()]
+
+
 def test_tuning_resumes(capsys, iris):
     arguments = ["tune", "iris.csv", "a.model", "--method", "ll", "--folds", 2]
     out, err = run(capsys, *arguments, "--trials", 2, "--json")
@@ -341,11 +354,9 @@ def test_tuning_resumes(capsys, iris):
     resumed = json.loads(out)
     assert resumed["trials"] == 4
     assert resumed["best_score"] >= first["best_score"]
-    with open("a.model.trials.jsonl") as file:
-        _, *trials = map(json.loads, file)
+    trials = logged("a.model.trials.jsonl")
     run(capsys, *arguments, "--trials", 4, "--log", "b.jsonl", "--force")
-    with open("b.jsonl") as file:
-        _, *again = map(json.loads, file)
+    again = logged("b.jsonl")
     assert [t["parameters"] for t in trials] == [t["parameters"] for t in again]
     assert [t["score"] for t in trials] == [t["score"] for t in again]
     about = json.loads(run(capsys, "info", "a.model", "--json").out)
@@ -356,12 +367,55 @@ def test_tuning_resumes(capsys, iris):
     assert "trials             1" in out
 
 
+def test_a_resumed_search_learns_from_the_same_trials(capsys, iris):
+    # The first ten trials are drawn at random, the others from what these have found.
+    arguments = ["tune", "iris.csv", "a.model", "--method", "ml3", "--max-iter", 5]
+    arguments += ["--folds", 1]
+    run(capsys, *arguments, "--trials", 12)
+    study = study_of("a.model.trials.jsonl")
+    study.ask().suggest_float("alpha", 0.03, 3, log=True)  # and the run is killed
+    run(capsys, *arguments, "--trials", 14)
+    run(capsys, *arguments, "--trials", 14, "--log", "b.jsonl", "--force")
+    trials, again = logged("a.model.trials.jsonl"), logged("b.jsonl")
+    assert len(trials) == 14
+    assert [t["parameters"] for t in trials] == [t["parameters"] for t in again]
+    run(capsys, *arguments, "--trials", 3, "--random-state", 1, "--restart")
+    others = logged("a.model.trials.jsonl")
+    assert len(others) == 3
+    assert others[1]["parameters"] != trials[1]["parameters"]
+
+
+def test_tuning_without_what_it_needs(capsys, monkeypatch, iris):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    error = fails(capsys, "tune", "iris.csv", "a.model")
+    assert "tune needs Optuna: pip install '.[tune]'" in error
+
+
+def test_a_log_that_is_none(capsys, iris):
+    Path("a.jsonl").write_text('{"method": "du"}\n{"trial": 1}\n')
+    for name in ("iris.csv", "a.jsonl"):
+        before = Path(name).read_bytes()
+        error = fails(capsys, "tune", "iris.csv", "a.model", "--log", name)
+        assert f"{name} is not a log of trials: --log names another" in error
+        assert Path(name).read_bytes() == before
+    error = fails(capsys, "tune", "iris.csv", "a.model", "--log", "nowhere/a.jsonl")
+    assert "nowhere/a.jsonl: No such file" in error
+
+
+def test_every_trial_may_fail(capsys, iris):
+    arguments = ["tune", "iris.csv", "a.model", "--method", "ll", "--trials", 2]
+    error = run(capsys, *arguments, "--scoring", "roc_auc", code=1).err
+    assert "trial 2: " in error
+    assert "best none" in error
+    assert "every trial failed, the last with: " in error
+    assert not os.path.exists("a.model")
+
+
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "ll-cv"])
 def test_tuning_of_every_method(capsys, iris, method):
     arguments = ["tune", "iris.csv", "a.model", "--method", method, "--folds", 1]
     out, _ = run(capsys, *arguments, "--trials", 3, "--json")
-    with open("a.model.trials.jsonl") as file:
-        _, *trials = map(json.loads, file)
+    trials = logged("a.model.trials.jsonl")
     assert [trial["error"] for trial in trials] == [None] * 3
     assert json.loads(out)["best_score"] == max(trial["score"] for trial in trials)
     assert trials[0]["parameters"] == {}

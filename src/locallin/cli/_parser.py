@@ -132,7 +132,7 @@ def _add_train(add, methods) -> None:
 
 def _add_tune(add, methods) -> None:
     command = add(
-        "tune", "search parameters at random, and fit a model with the best ones"
+        "tune", "search parameters with Optuna, and fit a model with the best ones"
     )
     budget = command.add_argument_group("budget")
     budget.add_argument(

@@ -20,7 +20,7 @@ from locallin.cli._output import fitting, note
 from locallin.cli._parser import UsageError
 from locallin.data import DataError
 from locallin.data.columns import Columns
-from locallin.data.reading import Data, load
+from locallin.data.reading import load
 from locallin.data.source import Options
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
@@ -28,6 +28,14 @@ from locallin.engine.sklearn_api import validate_parameters
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
 # A sparse matrix is made dense where this share of its entries is not zero.
 _DENSE_SHARE = 0.5
+
+
+class LabelledRows(NamedTuple):
+    """Rows to train on, their labels, and the names of the features or None."""
+
+    X: Any
+    y: np.ndarray
+    names: list[str] | None
 
 
 class Trained(NamedTuple):
@@ -56,7 +64,7 @@ def reading_options(args, model: Model | None = None) -> Options:
     )
 
 
-def training_data(args) -> tuple[Data, Any, dict[str, Any]]:
+def training_data(args) -> tuple[LabelledRows, Any, dict[str, Any]]:
     """Rows to train on, their weights, and what a model has to know about them."""
     data, columns, weights = load(args.data, reading_options(args))
     X, y, names = data
@@ -70,7 +78,7 @@ def training_data(args) -> tuple[Data, Any, dict[str, Any]]:
         X = X.toarray()
     label = _label_place(columns)
     about = about_data(args, names, label, dense, X.shape[0])
-    return Data(X, y, names), weights, about
+    return LabelledRows(X, y, names), weights, about
 
 
 def is_dense(args, X) -> bool:
@@ -185,7 +193,7 @@ def _progress_bar(estimator) -> Iterator[None]:
 
 
 def fit_model(
-    pipeline: Pipeline, data: Data, about: dict[str, Any], weights=None
+    pipeline: Pipeline, data: LabelledRows, about: dict[str, Any], weights=None
 ) -> Model:
     """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
     # Step by step, because a step of a pipeline can have no progress bar.

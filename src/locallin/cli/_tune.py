@@ -1,15 +1,19 @@
-"""Random search within a budget, which can be stopped and resumed."""
+"""A search within a budget, which can be stopped and resumed."""
 
-import hashlib
+from __future__ import annotations
+
 import json
 import math
 import sys
 import time
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.metrics import get_scorer
@@ -23,7 +27,9 @@ from sklearn.model_selection import (
 from locallin.cli._files import check_output
 from locallin.cli._output import as_json, fitting, note, pairs, show
 from locallin.cli._parser import UsageError
+from locallin.cli._ranges import RANGES, Draw
 from locallin.cli._training import (
+    LabelledRows,
     checked_settings,
     fit_model,
     make_pipeline,
@@ -32,146 +38,91 @@ from locallin.cli._training import (
     training_data,
     with_classes,
 )
-from locallin.data.reading import Data
 from locallin.engine.files import replacing
+from locallin.engine.optional import install_hint
+
+if TYPE_CHECKING:
+    from optuna import Study, Trial
 
 _TRIALS = 30
 _FOLDS = 5
 _ROWS_FOR_FOLDS = 20_000
+_NAME = "locallin"
+
+Record = dict[str, Any]
 
 
-class _Draw:
-    """Random values for the parameters of one trial.
+@dataclass(frozen=True)
+class Search:
+    """What is searched for: the best parameters beside the fixed ones."""
 
-    ``unit`` is mean |x|^2 / n of the scaled rows, the unit of alpha.
-    """
+    method: str
+    scale: str
+    fixed: dict[str, Any]
+    folds: int
+    scoring: str
+    data: LabelledRows
 
-    def __init__(self, rng: np.random.Generator, n_rows: int, unit: float):
-        self._rng, self.n_rows, self._unit = rng, n_rows, unit
+    @property
+    def seed(self) -> int:
+        """The seed of the trials; without one they are the same again as well."""
+        return self.fixed["random_state"] or 0
 
-    def one_of(self, *values):
-        return values[self._rng.integers(len(values))]
-
-    def log(self, low: float, high: float) -> float:
-        drawn = math.exp(self._rng.uniform(math.log(low), math.log(high)))
-        return float(f"{drawn:.3g}")
-
-    def count(self, low: int, high: int) -> int:
-        return round(self.log(low, max(low, high)))
-
-    def alpha(self, low: float, high: float) -> float:
-        return float(f"{self._unit * self.log(low, high):.3g}")
-
-    def anchors(self, largest: int) -> int:
-        return self.count(min(8, self.n_rows // 5), min(largest, self.n_rows // 5))
-
-
-def _joint(draw: _Draw) -> dict[str, Any]:
-    anchors = max(2, draw.anchors(200))
-    return {
-        "n_anchors": anchors,
-        "perplexity": min(draw.one_of(4.0, 8.0, 16.0), anchors / 2),
-        "alpha": draw.alpha(0.01, 10),
-        "learning_rate": draw.one_of(0.1, 0.2, 0.5),
-        "anchor_rate": draw.one_of(0.03, 0.1, 0.2),
-        "max_iter": draw.one_of(30, 60),
-    }
+    def identity(self) -> Record:
+        """What makes one search differ from another, as JSON has it."""
+        fixed = {k: v for k, v in self.fixed.items() if k not in ("n_jobs", "verbose")}
+        X = self.data.X
+        arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
+        identity = {
+            "method": self.method,
+            "scale": self.scale,
+            "fixed": fixed,
+            "folds": self.folds,
+            "scoring": self.scoring,
+            "data": joblib.hash((X.shape, self.data.names, *arrays, self.data.y)),
+        }
+        return json.loads(as_json(identity))
 
 
-def _du(draw: _Draw) -> dict[str, Any]:
-    return {**_joint(draw), "diversity": draw.one_of(0.0, 1e-3)}
-
-
-def _ll(draw: _Draw) -> dict[str, Any]:
-    anchors = max(2, draw.anchors(400))
-    return {
-        "n_anchors": anchors,
-        "alpha": draw.alpha(0.003, 3),
-        "coding": draw.one_of("adaptive", "soft"),
-    }
-
-
-def _ml3(draw: _Draw) -> dict[str, Any]:
-    return {
-        "n_models": draw.count(4, 100),
-        "p": draw.one_of(1.2, 1.5, 2.0),
-        "alpha": draw.alpha(0.03, 3),
-        "max_iter": draw.one_of(30, 60, 100),
-    }
-
-
-def _atlas(draw: _Draw) -> dict[str, Any]:
-    return {
-        "alpha": float(f"{1 / (draw.n_rows * draw.log(1, 100)):.3g}"),
-        "multi_class": draw.one_of("ovr", "ovo"),
-        "atlas__mdl": draw.one_of(10.0, 20.0, 40.0),
-        "atlas__n_neighbors": draw.one_of(2, 3, 4),
-    }
-
-
-_RANGES = {"du": _du, "sapl": _joint, "ll": _ll, "ml3": _ml3, "atlas": _atlas}
-
-
-def tune(args) -> int:
+def tune(args: Namespace) -> int:
     """Search, log every trial, fit the best setting to all rows."""
+    _import_optuna()
     fixed = checked_settings(args)
-    scorer = _scorer(args.scoring)
+    _scorer(args.scoring)
     log = Path(args.log or f"{args.model}.trials.jsonl")
     # A model beside a log of its own is that of an earlier run.
     resumed = args.log is None and log.is_file()
     path = check_output(args.model, args.force or resumed)
     data, _, about = training_data(args)
-    fixed = with_classes(fixed, data.y)
-    scale = scaling(args, data.X)
-    folds = args.folds or (_FOLDS if len(data.y) <= _ROWS_FOR_FOLDS else 1)
-    search = {
-        "method": args.method,
-        "scale": scale,
-        "fixed": {k: v for k, v in fixed.items() if k not in ("n_jobs", "verbose")},
-        "folds": folds,
-        "scoring": args.scoring,
-        "data": _fingerprint(data),
-    }
-    search = json.loads(as_json(search))
-    trials = [] if args.restart else _resume(log, search)
-    if not trials:
-        with replacing(log) as temporary:
-            temporary.write_text(as_json(search) + "\n")
-    else:
-        note(f"{len(trials)} trials found in {log}")
-    splits = _splits(data, folds, fixed["random_state"])
-    unit = _unit(scale, data.X)
-    deadline = math.inf
-    if args.minutes is not None:
-        deadline = time.monotonic() + 60 * args.minutes
-    wanted = args.trials or (_TRIALS if args.minutes is None else math.inf)
-    try:
-        with _reporter(wanted) as report:
-            while len(trials) < wanted and (time.monotonic() < deadline or not trials):
-                drawn = _drawn(args.method, fixed, len(trials), len(data.y), unit)
-                trial = _tried(drawn, fixed, args.method, scale, data, splits, scorer)
-                trials.append({"trial": len(trials) + 1, **trial})
-                with open(log, "a", encoding="utf-8") as file:
-                    file.write(as_json(trials[-1]) + "\n")
-                report(trials)
-    except KeyboardInterrupt:
-        note(f"{log} has {len(trials)} trials: the same command goes on from there")
-        raise
+    search = _search_of(args, with_classes(fixed, data.y), data)
+    study = _open_study(log, search, args.restart)
+    _run_trials(study, search, args, log)
+    trials = _trials(study)
     best = _best(trials)
     if best is None:
         raise ValueError(f"every trial failed, the last with: {trials[-1]['error']}")
-    about["tuning"] = {
+    tuning = {
         "trials": len(trials),
         "scoring": args.scoring,
         "score": best["score"],
         "parameters": best["parameters"],
     }
-    pipeline = make_pipeline(scale, args.method, {**fixed, **best["parameters"]})
-    model = fit_model(pipeline, data, about)
+    settings = {**search.fixed, **best["parameters"]}
+    pipeline = make_pipeline(search.scale, search.method, settings)
+    model = fit_model(pipeline, data, about | {"tuning": tuning})
     store(model, path)
-    result = {
-        "model": str(path),
-        "log": str(log),
+    _show_result(args, {"model": str(path), "log": str(log)}, trials, best)
+    return 130 if model.about["interrupted"] else 0
+
+
+def _search_of(args: Namespace, fixed: Record, data: LabelledRows) -> Search:
+    folds = args.folds or (_FOLDS if len(data.y) <= _ROWS_FOR_FOLDS else 1)
+    scale = scaling(args, data.X)
+    return Search(args.method, scale, fixed, folds, args.scoring, data)
+
+
+def _show_result(args: Namespace, files: Record, trials: list[Record], best) -> None:
+    result = files | {
         "method": args.method,
         "trials": len(trials),
         "scoring": args.scoring,
@@ -182,61 +133,138 @@ def tune(args) -> int:
     }
     shown = result | {"parameters": best["parameters"] or "the defaults"}
     show(args, result, pairs(shown))
-    return 130 if model.about["interrupted"] else 0
 
 
-def _scorer(name):
+def _import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError(f"tune needs Optuna: {install_hint('tune')}") from error
+    # Failed trials are told by the reporter.
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _scorer(name: str) -> Callable:
     try:
         return get_scorer(name)
     except ValueError as error:
         raise UsageError(f"--scoring: scikit-learn has no scorer {name!r}") from error
 
 
-def _fingerprint(data: Data) -> str:
-    digest = hashlib.sha256(repr((data.X.shape, data.names)).encode())
-    X = data.X
-    arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
-    for array in (*arrays, data.y):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()[:16]
+def _open_study(log: Path, search: Search, restart: bool) -> Study:
+    """The study that a log keeps, if it is of the same search."""
+    from optuna import create_study
+    from optuna.storages import JournalStorage, journal
 
-
-def _resume(log: Path, search: dict) -> list[dict[str, Any]]:
-    """The trials of a log, if it is of the same search."""
-    if not log.is_file():
-        return []
-    text = log.read_text(encoding="utf-8")
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines.pop()  # a run was cut off while it wrote
-        with replacing(log) as temporary:
-            temporary.write_text("".join(lines), encoding="utf-8")
+    if restart:
+        log.unlink(missing_ok=True)
+    _drop_unfinished_line(log)
+    # Symbolic links, which lock by default, are not for every user of Windows.
+    lock = journal.JournalFileOpenLock(str(log))
     try:
-        found, *trials = [json.loads(line) for line in lines] or [None]
-    except ValueError as error:
-        raise ValueError(f"{log} is not a log of trials: {error}") from error
-    if found != search:
-        keys = [
-            key
-            for key in search
-            if not isinstance(found, dict) or found.get(key) != search[key]
-        ]
+        storage = JournalStorage(journal.JournalFileBackend(str(log), lock))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{log} is not a log of trials: --log names another file, --restart "
+            "replaces it"
+        ) from error
+    study = create_study(
+        storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
+    )
+    trials, identity = _trials(study), search.identity()
+    if trials:
+        _compare(log, study.user_attrs.get("search", {}), identity)
+        note(f"{len(trials)} trials found in {log}")
+    else:
+        study.set_user_attr("search", identity)
+    return study
+
+
+def _drop_unfinished_line(log: Path) -> None:
+    """Repair a log if a run was cut off while it wrote."""
+    lines = log.read_bytes().splitlines(keepends=True) if log.is_file() else []
+    if lines and not lines[-1].endswith(b"\n"):
+        with replacing(log) as temporary:
+            temporary.write_bytes(b"".join(lines[:-1]))
+
+
+def _compare(log: Path, found: Record, identity: Record) -> None:
+    changed = [key for key in identity if found.get(key) != identity[key]]
+    if changed:
         raise UsageError(
-            f"{log} is of another search ({', '.join(keys)} changed); --restart "
+            f"{log} is of another search ({', '.join(changed)} changed); --restart "
             "forgets its trials, --log names another file"
         )
-    return trials
 
 
-def _splits(data: Data, folds: int, seed) -> list[tuple[np.ndarray, np.ndarray]]:
+def _run_trials(study: Study, search: Search, args: Namespace, log: Path) -> None:
+    """Go on with a study until the budget is used up."""
+    wanted = args.trials or (_TRIALS if args.minutes is None else None)
+    left = None if wanted is None else wanted - len(_trials(study))
+    if left is not None and left <= 0:
+        return
+    _seed(study, search)
+    try:
+        with _reporter(wanted) as report:
+            study.optimize(
+                _objective(search),
+                n_trials=left,
+                timeout=None if args.minutes is None else 60 * args.minutes,
+                callbacks=[
+                    lambda study, _: report(_trials(study)),
+                    lambda study, _: _seed(study, search),
+                ],
+            )
+    except KeyboardInterrupt:
+        n_trials = len(_trials(study))
+        note(f"{log} has {n_trials} trials: the same command goes on from there")
+        raise
+
+
+def _seed(study: Study, search: Search) -> None:
+    """Make the next trial depend on those before it, not on when it was started."""
+    from optuna.samplers import TPESampler
+
+    seed = np.random.SeedSequence([search.seed, len(_trials(study))])
+    # A trial that was killed counts as running: it is no concern of the others.
+    study.sampler = TPESampler(seed=int(seed.generate_state(1)[0]), constant_liar=False)
+
+
+def _trials(study: Study) -> list[Record]:
+    """The trials that came to their end, with a score or with an error."""
+    ended = [t.user_attrs for t in study.trials if "seconds" in t.user_attrs]
+    return [{"trial": number, **trial} for number, trial in enumerate(ended, 1)]
+
+
+def _objective(search: Search) -> Callable[[Trial], float]:
+    splits = _splits(search)
+    unit = _unit(search.scale, search.data.X)
+
+    def objective(trial: Trial) -> float:
+        first = not _trials(trial.study)
+        drawn = {} if first else _drawn(search, Draw(trial, len(search.data.y), unit))
+        result = _tried(drawn, search, splits)
+        for name, value in result.items():
+            trial.set_user_attr(name, value)
+        return math.nan if result["score"] is None else result["score"]
+
+    return objective
+
+
+def _splits(search: Search) -> list[tuple[np.ndarray, np.ndarray]]:
+    data, folds = search.data, search.folds
     counts = np.unique(data.y, return_counts=True)[1]
     stratified = counts.min() >= max(2, folds)
+    settings = {"random_state": search.fixed["random_state"]}
+    splitter: Any
     if folds == 1:
         kind = StratifiedShuffleSplit if stratified else ShuffleSplit
-        splitter = kind(1, test_size=0.2, random_state=seed)
+        splitter = kind(1, test_size=0.2, **settings)
     else:
-        kind = StratifiedKFold if stratified else KFold
-        splitter = kind(folds, shuffle=True, random_state=seed)
+        splitter = (StratifiedKFold if stratified else KFold)(
+            folds, shuffle=True, **settings
+        )
     return list(splitter.split(data.X, data.y))
 
 
@@ -248,25 +276,24 @@ def _unit(scale: str, X) -> float:
     return float(squares) / X.shape[0] ** 2 or 1.0
 
 
-def _drawn(method, fixed, trial, n_rows, unit) -> dict[str, Any]:
-    """Parameters of a trial; the first has the defaults."""
-    if trial == 0:
-        return {}
-    rng = np.random.default_rng([fixed["random_state"] or 0, trial])
-    drawn = _RANGES[method](_Draw(rng, n_rows, unit))
-    if {"n_anchors", "mu", "beta"} & fixed.keys():
+def _drawn(search: Search, draw: Draw) -> dict[str, Any]:
+    """Parameters of a trial."""
+    drawn = RANGES[search.method](draw)
+    if {"n_anchors", "mu", "beta"} & search.fixed.keys():
         # It has to suit the number of anchors, and mu or beta stand for it.
         drawn.pop("perplexity", None)
-    return {name: value for name, value in drawn.items() if name not in fixed}
+    return {name: value for name, value in drawn.items() if name not in search.fixed}
 
 
-def _tried(drawn, fixed, method, scale, data, splits, scorer) -> dict[str, Any]:
+def _tried(drawn: dict[str, Any], search: Search, splits) -> Record:
     """Scores of a setting on the held-out rows."""
     began = time.perf_counter()
     scores, problem = [], None
+    data, scorer = search.data, _scorer(search.scoring)
     try:
         for rows, held in splits:
-            pipeline = make_pipeline(scale, method, {**fixed, **drawn})
+            settings = {**search.fixed, **drawn}
+            pipeline = make_pipeline(search.scale, search.method, settings)
             with fitting(quiet=True):
                 pipeline.fit(data.X[rows], data.y[rows])
                 scores.append(float(scorer(pipeline, data.X[held], data.y[held])))
@@ -274,7 +301,7 @@ def _tried(drawn, fixed, method, scale, data, splits, scorer) -> dict[str, Any]:
         problem = " ".join(str(error).split())
     score = None if problem else float(np.mean(scores))
     if score is not None and not math.isfinite(score):
-        score, problem = None, f"the score is {np.mean(scores)}"
+        score, problem = None, f"the score is {score}"
     return {
         "parameters": drawn,
         "score": score,
@@ -284,31 +311,32 @@ def _tried(drawn, fixed, method, scale, data, splits, scorer) -> dict[str, Any]:
     }
 
 
-def _best(trials) -> dict[str, Any] | None:
+def _best(trials: list[Record]) -> Record | None:
     scored = [trial for trial in trials if trial["score"] is not None]
     return max(scored, key=lambda trial: trial["score"], default=None)
 
 
 @contextmanager
-def _reporter(wanted) -> Iterator[Any]:
+def _reporter(wanted: int | None) -> Iterator[Callable[[list[Record]], None]]:
     """Tell how the search goes: a bar where rich is installed, lines otherwise."""
     try:
         from rich.console import Console
         from rich.progress import Progress
+
+        watched = sys.stderr.isatty()
     except ImportError:
-        Progress = None
-    if Progress is None or not sys.stderr.isatty():
+        watched = False
+    if not watched:
         yield lambda trials: note(_line(trials))
         return
-    with Progress(console=Console(stderr=True)) as progress:
-        total = None if wanted == math.inf else wanted
-        task = progress.add_task("trials", total=total)
-        yield lambda trials: progress.update(
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("trials", total=wanted)
+        yield lambda trials: bar.update(
             task, completed=len(trials), description=_line(trials)
         )
 
 
-def _line(trials) -> str:
+def _line(trials: list[Record]) -> str:
     last, best = trials[-1], _best(trials)
     score = last["error"] if last["score"] is None else f"{last['score']:.4f}"
     best_score = "none" if best is None else f"{best['score']:.4f}"
