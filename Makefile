@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 DATA ?= data
 RESULTS ?= .cache/results
+# Whoever has nothing left to do takes tests from the others.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
 .PHONY: help demo test test-slow test-all test-lowest lint docs walk bench check-dist \
     clean clean-all
@@ -22,10 +24,10 @@ help:
 demo: .venv/ready
 	$(BIN)/python examples/demo.py
 
-# Every estimator, kernel and command, in about four minutes on two cores. The first
-# time it compiles all kernels, which doubles that.
+# Every estimator, kernel and command.
 test: .venv/ready
-	$(BIN)/python -m pytest -n 2
+	@echo "About four minutes on two cores, eight where kernels have to be compiled"
+	$(BIN)/python -m pytest $(PARALLEL)
 
 # Every setting under scikit-learn's checks, clusters, browser, site, benchmarks.
 test-slow: .venv/ready
@@ -39,7 +41,7 @@ test-lowest: .venv/ready
 	$(PYTHON) tools/oldest.py > .venv-lowest/pins.txt
 	.venv-lowest/bin/python -m pip install --quiet \
 	    -r .venv-lowest/pins.txt -e ".[plot,test]"
-	.venv-lowest/bin/python -m pytest -n 2
+	.venv-lowest/bin/python -m pytest $(PARALLEL)
 
 lint: .venv/ready
 	$(BIN)/ruff check .

@@ -399,6 +399,7 @@ def test_graph_can_be_given(digits):
             Atlas(4).fit(X, graph=graph)
 
 
+@pytest.mark.slow
 def test_approximate_neighbors_do_nearly_as_well(digits):
     pytest.importorskip("pynndescent")
     X = digits[0][:600].astype(np.float32)

@@ -65,6 +65,7 @@ def test_the_path_tells_what_was_tried(waves):
     assert (errors[fewer] > errors.min()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Classifier", [SAPLClassifier, DULLSVMClassifier])
 def test_anchors_that_learn_start_from_grown_ones(waves, Classifier):
     X, y = waves
@@ -111,6 +112,7 @@ def test_every_coding_and_loss_grows(waves, codes):
     assert model.score(X, y) > 0.05 + line.score(X, y)
 
 
+@pytest.mark.slow
 def test_more_neighbours_than_first_anchors(waves):
     model = SAPLClassifier("auto", n_neighbors=6, perplexity=3.0, random_state=0)
     assert model.fit(*waves).coding_.n_neighbors_ == 6

@@ -162,6 +162,7 @@ def test_warm_start_goes_on_and_a_second_call_begins_anew(name):
     assert further.score(X, y) > 0.9
 
 
+@pytest.mark.slow
 def test_a_sample_stands_for_all_rows():
     many = [(np.tile(X, (14, 1)), np.tile(y, 14))]
     grown = DULLSVMClassifier("auto", max_iter=2, random_state=0)
@@ -320,7 +321,13 @@ def run_until(model, folder, kill):
     )
 
 
-@pytest.mark.parametrize("name", ["ll", "du", "sapl-sgd", "ml3"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "du",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("ll", "sapl-sgd", "ml3")),
+    ],
+)
 def test_a_killed_run_goes_on_to_the_same_bits(name, tmp_path):
     undisturbed = run_until(MODELS[name], tmp_path / "one", -1)
     expected = pickle.loads(undisturbed.stdout)
