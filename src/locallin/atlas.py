@@ -13,7 +13,7 @@ from sklearn.base import (
 )
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.charts.affine import (
     Charts,
@@ -36,6 +36,7 @@ from locallin.charts.learner import (
     random_groups,
 )
 from locallin.charts.max_flow import choose_backend
+from locallin.engine.input import checked_data
 from locallin.engine.parallel import Crew, single_threaded_blas
 from locallin.engine.sklearn_api import (
     Interval,
@@ -267,7 +268,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             validate_parameters(self)
-            X = self._validate(X, reset=True)
+            X = checked_data(self, X, reset=True)
             interrupted = self._fit(X, graph)
         if interrupted:
             raise KeyboardInterrupt
@@ -354,16 +355,6 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 charts.nearest(sample, self.n_nearest_, self.n_jobs)[1]
             )
 
-    def _validate(self, X, reset):
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
-
     def transform(self, X):
         """Weights on the nearest charts, or coordinates in the nearest.
 
@@ -381,7 +372,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             number of the nearest chart, and C_i (x - mu_i).
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = checked_data(self, X, reset=False)
         charts = fitted_charts(self, X.dtype)
         if self.output == "weights":
             nearest, errors = charts.nearest(X, self.n_nearest_, self.n_jobs)
@@ -408,7 +399,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Errors E_i(x).
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = checked_data(self, X, reset=False)
         charts = fitted_charts(self, X.dtype)
         return np.concatenate(charts.in_blocks(X, charts.errors, self.n_jobs))
 

@@ -16,9 +16,10 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.anchors import choose_anchors
+from locallin.engine.input import checked_data
 from locallin.engine.matrix import CodingState, as_rows, encode, find_nearest
 from locallin.engine.sklearn_api import (
     Interval,
@@ -105,7 +106,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         with unchanged_on_error(self):
             validate_parameters(self)
-            X = self._validate(X, reset=True)
+            X = checked_data(self, X, reset=True)
             if sample_weight is not None:
                 sample_weight = check_sample_weight(sample_weight, X)
             return self._fit_validated(X, y, sample_weight)
@@ -176,7 +177,7 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             Weights: the entries of each row sum to one.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = checked_data(self, X, reset=False)
         codes = self.encode(as_rows(X), self.n_jobs)
         return sparse.csr_matrix(
             (codes.values, codes.indices, codes.indptr),
@@ -238,16 +239,6 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
         bandwidth = np.atleast_1d(self.bandwidth_)
         return CodingState(self.kind, self.n_neighbors_, self.anchors_, bandwidth)
-
-    def _validate(self, X, reset):
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-        )
 
 
 class _NearestCoding(Coding):

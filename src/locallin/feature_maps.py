@@ -8,9 +8,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     check_is_fitted,
     check_non_negative,
-    validate_data,
 )
 
+from locallin.engine.input import checked_data
 from locallin.engine.sklearn_api import (
     Interval,
     check_feature_names_in,
@@ -121,13 +121,7 @@ class IntersectionSampler(TransformerMixin, BaseEstimator):
         return self
 
     def _validate(self, X, reset):
-        X = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-        )
+        X = checked_data(self, X, reset=reset)
         check_non_negative(X, "IntersectionSampler")
         return X
 

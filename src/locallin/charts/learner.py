@@ -17,6 +17,7 @@ from locallin.charts.labelling import (
     new_labelling,
 )
 from locallin.charts.max_flow import minimum_cut
+from locallin.engine.input import sound_matrix
 from locallin.engine.parallel import Crew, row_blocks
 from locallin.kernels.charts import (
     Labelling,
@@ -85,6 +86,7 @@ def find_neighbors(X, k: int, kind: str, n_jobs, rng) -> np.ndarray:
 def check_graph(graph, n: int) -> np.ndarray:
     """Neighbours as an array of row numbers, shape (n, k)."""
     if sparse.issparse(graph):
+        sound_matrix(graph, "graph")
         graph = sparse.csr_array(graph)
         counts = np.diff(graph.indptr)
         if graph.shape != (n, n) or (counts != counts[0]).any():

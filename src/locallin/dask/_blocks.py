@@ -12,6 +12,7 @@ from dask.utils import is_dataframe_like, is_series_like
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from locallin.engine.input import sound_matrix
 from locallin.engine.matrix import aligned
 
 
@@ -125,7 +126,7 @@ def delayed_blocks(X, y, sample_weight=None) -> list[tuple]:
 def prepared(X, y, weights, n_features: int) -> Block:
     """Check a block. It may be empty."""
     X = check_array(
-        X,
+        sound_matrix(X),
         accept_sparse="csr",
         dtype=[np.float64, np.float32],
         order="C",

@@ -24,6 +24,7 @@ from locallin.data._csv import CsvTable
 from locallin.data._libsvm import LibsvmTable, largest_index
 from locallin.data.blocks import after, check_skipped, count, regrouped
 from locallin.data.source import DataError, Options, check_format, open_source
+from locallin.engine.input import sound_matrix
 
 _TABLES = {
     "csv": CsvTable,
@@ -240,7 +241,7 @@ class ArrayRows(_TableRows):
         self.name = "the arrays"
         columns = getattr(X, "columns", None)
         names = None if columns is None else [str(name) for name in columns]
-        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        X = _matrix(X, self.name)
         y, weights = (None if v is None else np.asarray(v) for v in (y, weights))
         self._make_table = lambda: ArrayTable(self.name, X, y, weights, names)
         self.about = About(X.shape[0], X.shape[1], names)
@@ -279,6 +280,11 @@ class BlockRows:
             yield block
 
 
+def _matrix(X, where: str):
+    X = sound_matrix(X, f"{where}: X")
+    return X.tocsr() if sparse.issparse(X) else np.asarray(X)
+
+
 def _as_block(where: str, block) -> tuple:
     parts = block if isinstance(block, tuple | list) else (block, None)
     if not 2 <= len(parts) <= 3:
@@ -286,7 +292,7 @@ def _as_block(where: str, block) -> tuple:
             f"{where}: a block is (X, y) or (X, y, weights), not {len(parts)} parts."
         )
     X, *beside = parts
-    X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+    X = _matrix(X, where)
     if X.ndim != 2:
         raise DataError(f"{where}: X has the shape {X.shape}, not rows x features.")
     beside = [None if part is None else np.asarray(part) for part in beside]

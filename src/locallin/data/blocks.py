@@ -32,10 +32,14 @@ def stacked(parts):
     if not sparse.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
-    for part in parts:
-        if part.shape[1] < width:
-            part.resize(part.shape[0], width)
-    return sparse.vstack(parts, format="csr")
+    return sparse.vstack([_widened(part, width) for part in parts], format="csr")
+
+
+def _widened(X, width: int):
+    """A CSR matrix with more columns; the one that is given may be the caller's."""
+    if X.shape[1] == width:
+        return X
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), (X.shape[0], width))
 
 
 def regrouped(blocks: Iterable[tuple], size: int) -> Iterator[tuple]:

@@ -3,9 +3,10 @@
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.atlas import Atlas, fitted_charts
+from locallin.engine.input import checked_data
 from locallin.inspection._drawing import one_axes, pyplot
 from locallin.inspection.unwrap import take_apart
 
@@ -102,9 +103,7 @@ class ChartDisplay:
         check_is_fitted(atlas)
         for steps in before:
             X = steps.transform(X)
-        X = validate_data(
-            atlas, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32]
-        )
+        X = checked_data(atlas, X, reset=False)
         nearest = _charts_of(atlas, X, labels)
         if sparse.issparse(X):
             X = X.toarray()

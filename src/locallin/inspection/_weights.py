@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from locallin.engine.input import sound_matrix
 from locallin.inspection._drawing import (
     AGAINST,
     FOR,
@@ -103,9 +104,8 @@ class ContributionDisplay:
                 f"row={row}, but X has {n} rows: choose one of 0 to {n - 1}."
             )
         row %= n
-        explanation = explain(
-            estimator, some_rows(X, row, row + 1), feature_names=feature_names, top=top
-        )
+        chosen = some_rows(sound_matrix(X), row, row + 1)
+        explanation = explain(estimator, chosen, feature_names=feature_names, top=top)
         display = cls(replace(explanation, start=row), class_label=class_label)
         return display.plot(ax)
 
@@ -224,7 +224,7 @@ class WeightImageDisplay:
             The display.
         """
         check_count("limit", limit)
-        shown = explain(estimator, some_rows(X, 0, limit))
+        shown = explain(estimator, some_rows(sound_matrix(X), 0, limit))
         n, n_features = shown.values.shape
         if shape is None:
             side = int(np.sqrt(n_features))

@@ -22,6 +22,8 @@ from locallin.kernels._jit import jit
 # Features made of coordinates p: [p, p^2], and [p, all products of two].
 SQUARES = 1
 PRODUCTS = 2
+# What is found of the entries of a compressed matrix.
+UNSOUND, SOUND, CANONICAL = range(3)
 
 
 class Rows(NamedTuple):
@@ -180,6 +182,35 @@ def squared_row_norms(rows):
         values, _ = get_row(rows, i)
         out[i] = squared_norm(values)
     return out
+
+
+@jit
+def check_lines(indptr, indices, width, n_entries):
+    """Look for a line of a compressed matrix that leaves its arrays or its width.
+
+    Returns the first such line and UNSOUND, or -1 and CANONICAL where the indices of
+    every line ascend, SOUND where they do not.
+    """
+    order = CANONICAL
+    if indptr[0] != 0:
+        return 0, UNSOUND
+    for i in range(indptr.size - 1):
+        start, stop = np.int64(indptr[i]), np.int64(indptr[i + 1])
+        if stop < start or stop > n_entries:
+            return i, UNSOUND
+        if start == stop:
+            continue
+        line = indices[start:stop]
+        descents = 0
+        for p in range(1, line.size):
+            descents += line[p] <= line[p - 1]
+        low, high = np.int64(line[0]), np.int64(line[-1])
+        if descents > 0:
+            order = SOUND
+            low, high = np.int64(line.min()), np.int64(line.max())
+        if low < 0 or high >= width:
+            return i, UNSOUND
+    return -1, order
 
 
 @jit(reorder=False)

@@ -28,6 +28,7 @@ from locallin.charts.machines import (
     machines_of,
     votes,
 )
+from locallin.engine.input import checked_data
 from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.sklearn_api import (
     Interval,
@@ -45,7 +46,6 @@ from locallin.methods.preparation import (
     encode_classes,
     make_target,
     row_weights,
-    validated,
     validated_rows,
 )
 from locallin.solvers.chart_machines import (
@@ -262,7 +262,7 @@ class AtlasClassifier(ScoringClassifier):
         with unchanged_on_error(self):
             validate_parameters(self)
             self._check_choices()
-            X, y = validated(self, X, y, reset=True)
+            X, y = checked_data(self, X, y, reset=True)
             interrupted = self._fit(X, y, sample_weight)
         if interrupted:
             raise KeyboardInterrupt

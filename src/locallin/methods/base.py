@@ -4,6 +4,7 @@ from copy import copy
 from numbers import Integral, Real
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
@@ -88,7 +89,8 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
         def block(start, stop):
             part = X if stop - start == X.shape[0] else X[start:stop]
             with np.errstate(over="ignore", invalid="ignore"):
-                suspicious = not np.isfinite(part.sum())
+                values = part.data if sparse.issparse(part) else part
+                suspicious = not np.isfinite(values.sum())
             if suspicious:
                 assert_all_finite(part, input_name="X")
             return function(part)

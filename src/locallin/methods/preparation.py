@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.coding import (
     AdaptiveCoding,
@@ -21,6 +21,7 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.engine.input import checked_data, sound_matrix
 from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
@@ -135,31 +136,17 @@ def check_parameters(estimator) -> None:
     estimator._check_choices()
 
 
-def validated(estimator, X, y="no_validation", *, reset: bool, finite: bool = True):
-    """Check X, and y, as scikit-learn does; NaN and infinity later if not finite."""
-    return validate_data(
-        estimator,
-        X,
-        y,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=finite,
-    )
-
-
 def validated_rows(estimator, X, *, finite: bool = True):
     """Rows as a fitted estimator checks them before it predicts."""
     check_is_fitted(estimator)
-    return validated(estimator, X, reset=False, finite=finite)
+    return checked_data(estimator, X, reset=False, finite=finite)
 
 
 def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
     """Check the arguments of ``fit``."""
     check_parameters(estimator)
     resume = estimator.warm_start and hasattr(estimator, "coef_")
-    X, y = validated(estimator, X, y, reset=not resume)
+    X, y = checked_data(estimator, X, y, reset=not resume)
     known = estimator.classes_ if resume else None
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
     weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
@@ -174,7 +161,7 @@ def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
     check_stream(estimator)
     resume = hasattr(estimator, "coef_")
     known = stream_classes(classes, estimator.classes_ if resume else None)
-    X, y = validated(estimator, X, y, reset=not resume)
+    X, y = checked_data(estimator, X, y, reset=not resume)
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
     weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
     rng = check_random_state(estimator.random_state)
@@ -195,7 +182,7 @@ def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together: pass both or neither.")
     if X_val is not None:
-        X_val, y_val = validated(estimator, X_val, y_val, reset=False)
+        X_val, y_val = checked_data(estimator, X_val, y_val, reset=False)
         classes, labels = encode_classes(y_val, given.classes, type(estimator).__name__)
         return (
             X_val,
@@ -327,7 +314,7 @@ def views_of(estimator, feature_map, X) -> tuple:
     mapped = X
     if feature_map is not None:
         mapped = check_array(
-            feature_map.transform(X),
+            sound_matrix(feature_map.transform(X), "feature_map's output"),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",

@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.stats import binomtest
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
+from locallin.engine.input import sound_matrix
 from locallin.inspection import Regions, regions
 from locallin.inspection.unwrap import by_score, classifier_in, count_rows, some_rows
 from locallin.methods.atlas import AtlasClassifier
@@ -114,7 +115,7 @@ def collect(
     """Evaluate, ask the local models, explain some rows."""
     classifier = classifier_in(estimator, "report")[1]
     if sparse.issparse(X):
-        X = X.tocsr()
+        X = sound_matrix(X).tocsr()
     n_rows = count_rows(X)
     rng = check_random_state(random_state)
     evaluation, y = _evaluated(estimator, classifier, X, y)
