@@ -8,6 +8,7 @@ import pytest
 import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors, kneighbors_graph
 
 from locallin import Atlas
@@ -428,6 +429,48 @@ def test_progress_and_pickles(capsys):
     assert_array_equal(again.transform(X).toarray(), atlas.transform(X).toarray())
 
 
+def test_callbacks_see_sweeps_and_can_stop():
+    pytest.importorskip("sklearn.callback")
+    X = circle(300)
+    seen = []
+
+    class Recorder:
+        last = 1000
+
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            seen.append(f"begin {context.task_name}")
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            atlas = fitted_estimator
+            seen.append((context.task_name, atlas.energy_, atlas.transform(X).shape))
+            return atlas.n_iter_ == self.last
+
+    plain = Atlas(1, mdl=0.5, random_state=0).fit(X)
+    recorder = Recorder()
+    atlas = Atlas(1, mdl=0.5, random_state=0).set_callbacks(recorder).fit(X)
+    assert_array_equal(atlas.components_, plain.components_)
+    assert seen[:3] == ["setup", "begin fit", "begin sweep"]
+    assert seen[-1] == "teardown"
+    sweeps = [entry for entry in seen if entry[0] == "sweep"]
+    assert len(sweeps) == atlas.n_iter_ > 1
+    assert [energy for _, energy, _ in sweeps] == list(atlas.energy_history_[3::3])
+    assert seen[-2] == ("fit", atlas.energy_, (300, len(atlas.means_)))
+    recorder.last = 1
+    assert atlas.fit(X).n_iter_ == 1
+
+
+def test_warnings_point_to_the_callers_line():
+    with pytest.warns(ConvergenceWarning) as found:
+        Atlas(1, mdl=0.5, max_iter=1, random_state=0).fit(circle())
+    assert found[0].filename == __file__
+
+
 def test_interrupt_leaves_a_usable_atlas(monkeypatch):
     calls = []
 
@@ -447,5 +490,5 @@ def test_interrupt_leaves_a_usable_atlas(monkeypatch):
 
 
 def test_stopping_early_is_said():
-    with pytest.warns(UserWarning, match="raise max_iter"):
+    with pytest.warns(UserWarning, match="did not converge in max_iter=1 sweeps: the"):
         Atlas(1, mdl=0.5, max_iter=1, random_state=0).fit(circle())

@@ -1,7 +1,6 @@
 """Charts of a manifold: overlapping affine pieces that together follow the data."""
 
-import time
-import warnings
+from copy import deepcopy
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,7 +10,6 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -38,18 +36,26 @@ from locallin.charts.learner import (
 from locallin.charts.max_flow import choose_backend
 from locallin.engine.input import checked_data
 from locallin.engine.parallel import Crew, single_threaded_blas
+from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
+    CallbackSupportMixin,
     Interval,
     StrOptions,
-    unchanged_on_error,
+    interruptible,
     validate_parameters,
+    with_callbacks,
 )
 from locallin.kernels.charts import NeighborGraph
 
 __all__ = ["Atlas"]
 
 
-class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Atlas(
+    CallbackSupportMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    BaseEstimator,
+):
     """Learn a manifold as an atlas of overlapping affine charts.
 
     A chart is an affine subspace of dimension d: a mean mu_i and orthonormal
@@ -246,6 +252,7 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _n_features_out(self) -> int:
         return len(self.means_) if self.output == "weights" else self.n_components_ + 1
 
+    @with_callbacks
     def fit(self, X, y=None, graph=None):
         """Learn the charts.
 
@@ -266,12 +273,10 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted atlas.
         """
-        with unchanged_on_error(self):
+        with interruptible(self) as run:
             validate_parameters(self)
             X = checked_data(self, X, reset=True)
-            interrupted = self._fit(X, graph)
-        if interrupted:
-            raise KeyboardInterrupt
+            run.interrupted = self._fit(X, graph)
         return self
 
     def _fit(self, X, graph) -> bool:
@@ -280,40 +285,35 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         center, variance = center_and_variance(X)
         self.mdl_ = float(self.mdl * variance)
         self.n_components_ = components_rule(self.n_components, X.shape[1])
-        report = self._reporter()
+        progress = Progress(self, self.max_iter, X, unit="sweep")
         if graph is None:
             neighbors = find_neighbors(
                 X, self.n_neighbors, self.neighbors, self.n_jobs, rng
             )
         else:
             neighbors = check_graph(graph, X.shape[0])
-        report(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
-        fit = self._learn(X, center, neighbor_graph(neighbors), rng, report)
-        self._keep(fit)
-        self._choose_weights(X, rng)
+        progress.line(f"{neighbors.shape[1]} neighbours of {len(neighbors)} rows")
+        fit = self._learn(X, center, neighbor_graph(neighbors), rng, progress)
+        attributes = self._attributes(fit, X, rng)
+        progress.end(lambda: attributes)
+        vars(self).update(attributes)
         if not (fit.converged or fit.interrupted):
-            warnings.warn(
-                f"Atlas still lowered its energy after max_iter={self.max_iter} "
-                "sweeps: raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
+            warn_not_converged(
+                self, "sweeps", "the energy still falls", "Raise max_iter."
             )
         return fit.interrupted
 
-    def _reporter(self):
-        began = time.perf_counter()
-
-        def report(text):
-            if self.verbose:
-                print(
-                    f"[Atlas] {text}, {time.perf_counter() - began:.1f} s", flush=True
-                )
-
-        return report
-
-    def _learn(self, X, center, graph: NeighborGraph, rng, report) -> Fit:
-        def monitor(stage, energy, n_charts):
-            report(f"{stage}: energy {energy:.6g}, {n_charts} charts")
+    def _learn(self, X, center, graph: NeighborGraph, rng, progress: Progress) -> Fit:
+        def monitor(fit: Fit) -> bool:
+            energy = f"energy {fit.energies[-1]:.6g}"
+            text = f"{fit.stages[-1]}: {energy}, {fit.n_charts} charts"
+            if fit.within_sweep:
+                progress.line(text)
+                return False
+            # What a callback looks at changes nothing in what follows.
+            return progress.step(
+                fit.n_iter, text, lambda: self._attributes(fit, X, deepcopy(rng))
+            )
 
         d = self.n_components_
         # One thread of BLAS in each of ours: the same sums for any number of them.
@@ -327,33 +327,35 @@ class Atlas(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             groups = random_groups(X, self.n_proposals, d, rng)
             charts = empty_charts(center, len(groups), d)
             learner.fit_to(charts, list(enumerate(groups)))
-            report(f"{len(groups)} random charts")
+            progress.line(f"{len(groups)} random charts")
             return learner.run(charts, self.max_iter)
 
-    def _keep(self, fit: Fit) -> None:
+    def _attributes(self, fit: Fit, X, rng) -> dict:
+        """Fitted attributes for the charts that the learner has reached."""
         charts = fit.charts
-        self.center_ = charts.center
-        self.means_ = charts.means + charts.center
-        self.components_ = charts.bases
-        self.labels_ = fit.labels
-        self.member_starts_, self.member_rows_ = memberships(
-            fit.graph, fit.labels, len(charts)
-        )
-        self.sizes_ = np.diff(self.member_starts_)
-        self.energy_history_ = np.array(fit.energies)
-        self.stage_history_ = np.array(fit.stages)
-        self.energy_ = fit.energies[-1]
-        self.n_iter_ = fit.n_iter
-
-    def _choose_weights(self, X, rng) -> None:
-        self.n_nearest_ = nearest_rule(self.n_nearest, len(self.means_))
-        self.gamma_ = self.gamma
-        if self.gamma == "auto":
-            sample = sample_rows(X, rng)
-            charts = fitted_charts(self, X.dtype)
-            self.gamma_ = gamma_rule(
-                charts.nearest(sample, self.n_nearest_, self.n_jobs)[1]
-            )
+        starts, rows = memberships(fit.graph, fit.labels, len(charts))
+        n_nearest, gamma = nearest_rule(self.n_nearest, len(charts)), self.gamma
+        # As they will be read: means from zero, and back.
+        means = charts.means + charts.center
+        if gamma == "auto":
+            stored = Charts(charts.center, means - charts.center, charts.bases)
+            nearest = stored.nearest(sample_rows(X, rng), n_nearest, self.n_jobs)
+            gamma = gamma_rule(nearest[1])
+        return {
+            "center_": charts.center,
+            "means_": means,
+            "components_": charts.bases,
+            "labels_": fit.labels,
+            "member_starts_": starts,
+            "member_rows_": rows,
+            "sizes_": np.diff(starts),
+            "energy_history_": np.array(fit.energies),
+            "stage_history_": np.array(fit.stages),
+            "energy_": fit.energies[-1],
+            "n_iter_": fit.n_iter,
+            "n_nearest_": n_nearest,
+            "gamma_": gamma,
+        }
 
     def transform(self, X):
         """Weights on the nearest charts, or coordinates in the nearest.

@@ -9,6 +9,7 @@ import pytest
 import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV
@@ -19,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from locallin import Atlas, AtlasClassifier
 from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
-from locallin.methods.atlas import charted_rows
+from locallin.methods.charted import charted_rows
 from locallin.solvers.kernel_svm import ChartKernel, solve_kernel_svm
 
 LINEAR = ["linear", "quadratic", "quadratic-cross"]
@@ -461,3 +462,52 @@ def test_progress_and_pickles(digits, frozen, capsys):
         assert len(capsys.readouterr().out.splitlines()) == machines
         again = pickle.loads(pickle.dumps(clf))
         assert_array_equal(again.decision_function(test), clf.decision_function(test))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+def test_callbacks_see_the_atlas_and_every_machine(digits, kernel, multi_class):
+    pytest.importorskip("sklearn.callback")
+    X, y = digits[0][:300], digits[1][:300] % 4
+    begun, ended = [], []
+
+    class Recorder:
+        max_propagation_depth = None
+
+        def setup(self, estimator, context):
+            begun.append("setup")
+
+        def teardown(self, estimator, context):
+            ended.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            begun.append(context.task_name)
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+            ended.append(context.task_name)
+            if context.parent is None:
+                assert fitted_estimator.score(X, y) > 0.9
+            return context.task_name == "sweep" or stop_at_machines
+
+    stop_at_machines = False
+    settings = {"kernel": kernel, "multi_class": multi_class, "random_state": 0}
+    clf = AtlasClassifier(Atlas(6, mdl=5.0), n_jobs=2, **settings)
+    clf.set_callbacks(Recorder()).fit(X, y)
+    n_machines = {"ovo": 6, "ovr": 4 if kernel == "rbf" else 1}[multi_class]
+    assert begun.count("sweep") == clf.atlas_.n_iter_ == 1
+    # The atlas is the first step, and its end is that of the atlas's own fit.
+    assert begun.count("machine") == 1 + n_machines
+    assert ended.count("machine") == n_machines
+    assert ended[-2:] == ["fit", "teardown"]
+    scores = clf.decision_function(X)
+    stop_at_machines = True  # without all machines there is no model
+    clf.fit(X, y)
+    assert ended.count("machine") == n_machines + 1
+    assert_array_equal(clf.decision_function(X), scores)
+
+
+def test_warnings_point_to_the_callers_line(digits, frozen):
+    clf = AtlasClassifier(frozen, kernel="linear", max_iter=1, tol=1e-12)
+    with pytest.warns(ConvergenceWarning) as found:
+        clf.fit(*digits[:2])
+    assert found[0].filename == __file__

@@ -37,9 +37,6 @@ _SHARE = 0.3
 # A stage that lowers the energy by less than this, relatively, is the last.
 _TOLERANCE = 1e-3
 
-# Called with (stage, energy, number of charts) after every stage.
-Monitor = Callable[[str, float, int], None]
-
 
 @dataclass
 class Fit:
@@ -51,8 +48,18 @@ class Fit:
     stages: list[str] = field(default_factory=list)
     energies: list[float] = field(default_factory=list)
     n_iter: int = 0
+    n_charts: int = 0
     converged: bool = False
     interrupted: bool = False
+
+    @property
+    def within_sweep(self) -> bool:
+        """Whether more stages follow before the charts change."""
+        return self.stages[-1] != "refit" and not self.converged
+
+
+# Called after every stage; True to stop at the end of a sweep.
+Monitor = Callable[[Fit], bool]
 
 
 def find_neighbors(X, k: int, kind: str, n_jobs, rng) -> np.ndarray:
@@ -218,9 +225,9 @@ class AtlasLearner:
                 charts, errors, state = self._refit(charts, errors, state)
                 fit.charts, fit.labels = charts, state.labels.copy()
                 fit.n_iter = iteration
-                self._record(fit, "refit", errors, state)
-                if fit.energies[-1] >= before * (1 - _TOLERANCE):
-                    fit.converged = True
+                stop = self._record(fit, "refit", errors, state)
+                fit.converged = stop or fit.energies[-1] >= before * (1 - _TOLERANCE)
+                if fit.converged:
                     break
         except KeyboardInterrupt:
             fit.interrupted = True
@@ -239,10 +246,11 @@ class AtlasLearner:
         self._record(fit, "start", errors, new_labelling(labels, len(charts)))
         return fit
 
-    def _record(self, fit, stage, errors, state) -> None:
+    def _record(self, fit: Fit, stage: str, errors, state: Labelling) -> bool:
         fit.stages.append(stage)
         fit.energies.append(energy(errors, self.graph, state, self.mdl))
-        self.monitor(stage, fit.energies[-1], int((state.counts > 0).sum()))
+        fit.n_charts = int(np.count_nonzero(state.counts))
+        return self.monitor(fit)
 
     def _refit(self, charts, errors, state):
         """Drop the unused charts and fit the others to their members.

@@ -4,6 +4,7 @@ import inspect
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -28,6 +29,8 @@ class Progress:
         Largest number of steps.
     X, y : array-like, default=None
         What callbacks may look at.
+    unit : str, default="epoch"
+        Name of a step, for callbacks.
     every : float, default=0
         Seconds between two lines.
     callbacks : bool, default=True
@@ -41,6 +44,7 @@ class Progress:
         X=None,
         y=None,
         *,
+        unit: str = "epoch",
         every: float = 0.0,
         callbacks: bool = True,
     ):
@@ -50,7 +54,7 @@ class Progress:
         self._every = every
         self._began = time.perf_counter()
         self._last_line = self._began
-        self._task = FitTask(estimator if callbacks else None, n_steps, X, y)
+        self._task = FitTask(estimator if callbacks else None, n_steps, X, y, unit)
         if self._task.is_heard:
             self._task.begin_step()
 
@@ -63,7 +67,7 @@ class Progress:
         self,
         number: int,
         text: str | Callable[[], str],
-        attributes: Callable[[], dict] = dict,
+        attributes: Callable[[], dict | None] = dict,
         *,
         last: bool = False,
         landmark: bool = False,
@@ -71,8 +75,8 @@ class Progress:
         """Tell of step ``number``, counted from one; True where it is the last one.
 
         It is where ``last`` says so or a callback asks for it. ``attributes`` returns
-        the fitted attributes that the estimator would have. A ``landmark`` has a line
-        in any case.
+        the fitted attributes that the estimator would have, None where it would not be
+        fitted. A ``landmark`` has a line in any case.
         """
         if not self._quiet:
             self._print(number, text, landmark or last)
@@ -81,6 +85,17 @@ class Progress:
             if not last and number < self._n_steps:
                 self._task.begin_step()
         return last
+
+    def line(self, text: str) -> None:
+        """Tell of something that is no step."""
+        if not self._quiet:
+            self._print(self._n_steps, text, True)
+
+    def passing_on(self, sub_estimator) -> AbstractContextManager:
+        """Let the fit of a part be the current step: its steps go to callbacks, too."""
+        if self._task.is_heard:
+            return self._task.passing_on(sub_estimator)
+        return nullcontext()
 
     def end(self, attributes: Callable[[], dict] = dict) -> None:
         """Close the work."""

@@ -126,17 +126,21 @@ class FitTask:
     ``is_heard`` tells whether there are any; the methods are for that case.
     """
 
-    def __init__(self, estimator, n_steps, X, y):
+    def __init__(self, estimator, n_steps, X, y, unit):
         self.is_heard = bool(getattr(estimator, "_skl_callbacks", None))
         if self.is_heard:
-            self._estimator, self._data = estimator, {"X": X, "y": y}
+            self._estimator, self._data, self._unit = estimator, {"X": X, "y": y}, unit
             self._context = estimator._init_callback_context(max_subtasks=n_steps)
             self._context.call_on_fit_task_begin(estimator=estimator, **self._data)
 
     def begin_step(self):
         """Announce a step."""
-        self._step = self._context.subcontext(task_name="epoch")
+        self._step = self._context.subcontext(task_name=self._unit)
         self._step.call_on_fit_task_begin(estimator=self._estimator, **self._data)
+
+    def passing_on(self, sub_estimator):
+        """Context in which callbacks that propagate reach the part's own steps."""
+        return self._step.propagate_callback_context(sub_estimator)
 
     def end_step(self, fitted_attributes):
         """Close the step; True where a callback asks to stop."""

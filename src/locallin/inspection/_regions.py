@@ -20,7 +20,8 @@ from locallin.inspection.unwrap import (
     open_up,
 )
 from locallin.methods.anchored import AnchoredClassifier, row_views
-from locallin.methods.atlas import AtlasClassifier, charted_rows
+from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.charted import charted_rows
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 

@@ -1,13 +1,11 @@
 """Support vector machines on the charts of an atlas (Pitelis et al., ECML 2014)."""
 
-import time
-import warnings
+from itertools import count
 from numbers import Integral, Real
-from threading import Event
+from threading import Event, Lock
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -16,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from locallin.atlas import Atlas, fitted_charts
 from locallin.charts.affine import (
     ChartedRows,
-    chart_weights,
     gamma_rule,
     nearest_rule,
     sample_rows,
@@ -30,19 +27,24 @@ from locallin.charts.machines import (
 )
 from locallin.engine.input import checked_data
 from locallin.engine.parallel import single_threaded_blas
+from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
+    CallbackSupportMixin,
     Interval,
     StrOptions,
     check_sample_weight,
-    unchanged_on_error,
-    validate_parameters,
+    fitted_attributes,
+    interruptible,
+    with_callbacks,
 )
 from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
+from locallin.methods.charted import charted_rows
 from locallin.methods.preparation import (
     FitInput,
+    check_parameters,
     encode_classes,
     make_target,
     row_weights,
@@ -56,7 +58,7 @@ from locallin.solvers.convex import Problem
 from locallin.solvers.kernel_svm import ChartKernel
 
 
-class AtlasClassifier(ScoringClassifier):
+class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
     """Support vector machine on the charts of an :class:`~locallin.Atlas`.
 
     The atlas is learned from all rows, labelled or not. A row has weights
@@ -241,6 +243,7 @@ class AtlasClassifier(ScoringClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None):
         """Learn the charts from all rows, and the machines from the labelled ones.
 
@@ -259,13 +262,10 @@ class AtlasClassifier(ScoringClassifier):
         self : object
             The fitted classifier.
         """
-        with unchanged_on_error(self):
-            validate_parameters(self)
-            self._check_choices()
+        with interruptible(self) as run:
+            check_parameters(self)
             X, y = checked_data(self, X, y, reset=True)
-            interrupted = self._fit(X, y, sample_weight)
-        if interrupted:
-            raise KeyboardInterrupt
+            run.interrupted = self._fit(X, y, sample_weight)
         return self
 
     def _fit(self, X, y, sample_weight) -> bool:
@@ -280,24 +280,32 @@ class AtlasClassifier(ScoringClassifier):
         # A row of weight zero is not there; what is left must have two classes.
         given = FitInput(X, y, self.classes_, encoded, weights, rng, False, None)
         target, visits = make_target(given, name)
-        self._charts_for(X, rng)
-        self._choose_bandwidths(X, len(visits), rng)
         rows = np.flatnonzero(labelled)[visits]
         target = Target(target.labels[visits], target.positive, target.weights[visits])
+        machines = machines_of(len(self.classes_), self.multi_class)
+        together = self.kernel != "rbf" and machines[0][1] is None
+        steps = MachineSteps(self, 1 if together else len(machines), X, y)
+        self._charts_for(X, rng, steps)
+        self._choose_bandwidths(X, len(rows), rng)
         stop = Event()
+        settings = {"report": steps.report, "stop": stop, "max_iter": self.max_iter}
         # One thread of BLAS in each of ours: the same sums for any number of them.
         with single_threaded_blas():
+            charted = charted_rows(self, X[rows], self.n_jobs)
             if self.kernel == "rbf":
-                solutions = self._fit_rbf(X, rows, target, stop)
+                solutions = self._fit_rbf(charted, rows, target, machines, settings)
             else:
-                solutions = self._fit_linear(X, rows, target, stop, rng)
+                settings["rng"] = rng
+                solutions = self._fit_linear(charted, target, machines, settings)
         self.n_iter_ = max(s.n_iter for s in solutions)
-        if not (stop.is_set() or all(s.converged for s in solutions)):
-            warnings.warn(
-                f"AtlasClassifier did not converge in max_iter={self.max_iter} passes: "
-                "raise max_iter, alpha or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
+        steps.progress.end(lambda: fitted_attributes(self))
+        unfinished = sum(not s.converged for s in solutions)
+        if unfinished and not stop.is_set():
+            warn_not_converged(
+                self,
+                "passes",
+                f"{unfinished} of {len(solutions)} machines stopped before tol",
+                "Raise max_iter, alpha or tol.",
             )
         return stop.is_set()
 
@@ -326,7 +334,7 @@ class AtlasClassifier(ScoringClassifier):
             return everything
         return y != -1
 
-    def _charts_for(self, X, rng) -> None:
+    def _charts_for(self, X, rng, steps: "MachineSteps") -> None:
         seed = rng.randint(np.iinfo(np.int32).max)
         if self.atlas is None:
             atlas = Atlas(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -343,7 +351,7 @@ class AtlasClassifier(ScoringClassifier):
             return
         if atlas.random_state is None:
             atlas.set_params(random_state=seed)
-        self.atlas_ = atlas.fit(X)
+        self.atlas_ = steps.fit_atlas(atlas, X)
 
     def _choose_bandwidths(self, X, n_labelled, rng) -> None:
         """Set the number of nearest charts, gamma, and sigma or the linear scale."""
@@ -371,58 +379,40 @@ class AtlasClassifier(ScoringClassifier):
             return self.alpha
         return 0.1 * (float(np.mean(squares)) or 1.0) / len(squares)
 
-    def _reporter(self, n_machines):
-        began = time.perf_counter()
-
-        def report(number, text):
-            if self.verbose:
-                print(
-                    f"[AtlasClassifier] machine {number + 1}/{n_machines}: {text}, "
-                    f"{time.perf_counter() - began:.1f} s",
-                    flush=True,
-                )
-
-        return report
-
-    def _fit_rbf(self, X, rows, target, stop: Event) -> list:
-        charted = charted_rows(self, X[rows], self.n_jobs)
+    def _fit_rbf(self, charted: ChartedRows, rows, target, machines, settings) -> list:
         n_charts = len(self.atlas_.means_)
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
-        machines = machines_of(len(self.classes_), self.multi_class)
         solutions = solve_kernel_machines(
             charted,
             n_charts,
             target,
             machines,
             self.alpha_,
-            report=self._reporter(len(machines)),
             n_jobs=self.n_jobs,
             squared=self.loss == "squared_hinge",
             tol=1e-3 if self.tol == "auto" else self.tol,
-            max_iter=self.max_iter,
-            stop=stop,
+            **settings,
         )
-        dual = np.column_stack([s.dual for s in solutions]).astype(X.dtype)
+        dtype = charted.weights.dtype
+        dual = np.column_stack([s.dual for s in solutions]).astype(dtype)
         support = np.flatnonzero(dual.any(axis=1))
         self.support_ = rows[support]
         self.dual_coef_ = dual[support]
-        self.intercept_ = np.array([s.intercept for s in solutions], X.dtype)
+        self.intercept_ = np.array([s.intercept for s in solutions], dtype)
         kernel = ChartKernel.of(charted[support], n_charts)
         self.support_starts_, self.support_rows_, self.support_points_ = kernel
         return solutions
 
-    def _fit_linear(self, X, rows, target, stop: Event, rng) -> list:
-        charted = charted_rows(self, X[rows], self.n_jobs)
+    def _fit_linear(self, charted: ChartedRows, target, machines, settings) -> list:
         kind, codes = FEATURES[self.kernel], charted.codes
         features = Rows(charted.coordinates, kind, None)
         norms = feature_norms(features, codes, self.intercept_scaling_**2)
         self.alpha_ = self._default_alpha_for(norms)
-        machines = machines_of(len(self.classes_), self.multi_class)
         problem = Problem(
             rows=features,
             codes=codes,
             target=target,
-            visits=np.arange(len(rows)),
+            visits=np.arange(len(charted)),
             n_anchors=len(self.atlas_.means_),
             n_features=n_expanded(charted.coordinates.shape[2], kind),
             alpha=self.alpha_,
@@ -431,15 +421,8 @@ class AtlasClassifier(ScoringClassifier):
             strategy=ONE_VS_REST,
             n_jobs=self.n_jobs,
         )
-        solutions = solve_linear_machines(
-            problem,
-            machines,
-            report=self._reporter(len(machines)),
-            rng=rng,
-            stop=stop,
-            max_iter=self.max_iter,
-            tol=1e-2 if self.tol == "auto" else self.tol,
-        )
+        tol = 1e-2 if self.tol == "auto" else self.tol
+        solutions = solve_linear_machines(problem, machines, tol=tol, **settings)
         self.coef_ = np.concatenate([s.coef for s in solutions], axis=1)
         self.intercept_ = np.concatenate([s.intercept for s in solutions], axis=1)
         return solutions
@@ -529,38 +512,35 @@ class AtlasClassifier(ScoringClassifier):
         )
 
 
-def has_relative_weights(classifier: AtlasClassifier) -> bool:
-    """Whether weights on charts sum to one in each row before they are normalised.
+class MachineSteps:
+    """Steps of a fit: the atlas, where it is not given, and then the machines."""
 
-    It makes no difference to a kernel that is normalised, and turns the one weight of
-    hard assignment into the 1 of eq. 6.
-    """
-    return classifier.normalize or classifier.assignment == "hard"
+    def __init__(self, classifier: AtlasClassifier, n_machines: int, X, y):
+        given = isinstance(classifier.atlas, FrozenEstimator)
+        n_steps = n_machines + (0 if given else 1)
+        self.progress = Progress(classifier, n_steps, X, y, unit="machine")
+        self._n_machines = n_machines
+        self._numbers = count(1)
+        self._lock = Lock()
+        self._stopped = False
 
+    def fit_atlas(self, atlas: Atlas, X) -> Atlas:
+        """Fit the atlas as the first step."""
+        with self.progress.passing_on(atlas):
+            atlas.fit(X)
+        self._end(f"{len(atlas.means_)} charts")
+        return atlas
 
-def charted_rows(
-    classifier: AtlasClassifier, X, n_jobs: int | None = None
-) -> ChartedRows:
-    """Validated rows as the machines see them: on charts, in units of length."""
-    charts = fitted_charts(classifier.atlas_, X.dtype)
-    nearest, errors = charts.nearest(X, classifier.n_nearest_, n_jobs)
-    found, weights = chart_weights(
-        nearest,
-        errors,
-        classifier.gamma_,
-        relative=has_relative_weights(classifier),
-    )
-    rbf = classifier.kernel == "rbf"
-    points = charts.coordinates(X, found, n_jobs)
-    points /= points.dtype.type(classifier.sigma_ if rbf else classifier.scale_)
-    rows = ChartedRows(found, weights, points)
-    if not classifier.normalize:
-        return rows
-    if rbf:
-        squares = np.square(weights).sum(axis=1)
-    else:
-        features = Rows(points, FEATURES[classifier.kernel], None)
-        constant = classifier.intercept_scaling_**2
-        squares = feature_norms(features, rows.codes, constant)
-    lengths = np.sqrt(squares).astype(points.dtype)
-    return ChartedRows(found, weights / lengths[:, None], points)
+    def report(self, number: int, text: str) -> None:
+        """Tell of a machine that is solved, from any thread."""
+        with self._lock:
+            self._end(f"machine {number + 1}/{self._n_machines}: {text}")
+
+    def _end(self, text: str) -> None:
+        # Without all machines there is no model: a callback that asks to stop is told
+        # no more, and the work goes on.
+        if self._stopped:
+            self.progress.line(text)
+        else:
+            number = next(self._numbers)
+            self._stopped = self.progress.step(number, text, lambda: None)
