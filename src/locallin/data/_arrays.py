@@ -3,7 +3,7 @@
 import os
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -40,9 +40,10 @@ class ArrayTable:
         self.name, self._X = name, X
         self._beside = [y] if weights is None else [y, weights]
         self._start = 0
-        self.n_rows, self.n_features = X.shape
+        self.n_rows: int = X.shape[0]
+        self.n_features: int | None = X.shape[1]
         self.has_labels = y is not None
-        self.columns = Columns(list(range(self.n_features)), None, names, None)
+        self.columns = Columns(list(range(X.shape[1])), None, names, None)
 
     def settled(self, options: Options) -> Options:
         """Options for more files of the kind."""
@@ -135,8 +136,7 @@ class NpzTable(ArrayTable):
             if "y" in keys and options.with_labels and options.label is not None:
                 y = _whole(archive, "y")
         known = options.features
-        named = not (known is None or isinstance(known, int) or names is None)
-        if named and [*known] != names:
+        if names and isinstance(known, Sequence) and list(known) != names:
             raise DataError(
                 f"{source.name}: names are not those of the features that are "
                 "expected, in their order."

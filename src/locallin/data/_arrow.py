@@ -18,7 +18,7 @@ _BUFFER = 1 << 16
 
 
 class _ArrowColumns:
-    """What Parquet and Arrow files have in common: typed columns, record batches."""
+    """Typed columns in record batches, as Parquet and Arrow files have them."""
 
     kind: str
 
@@ -36,7 +36,7 @@ class _ArrowColumns:
             schema = self._open(source)
         header = schema.names
         self.columns = choose_columns(self.name, header, len(header), options)
-        self.n_features = len(self.columns.features)
+        self.n_features: int | None = len(self.columns.features)
         self._features = [header[column] for column in self.columns.features]
         self._label = None
         if self.columns.label is not None and options.with_labels:
@@ -47,6 +47,14 @@ class _ArrowColumns:
         self._used = [*numbers, *([self._label] if self.has_labels else [])]
         for name in numbers:
             self._check_type(name, schema.field(name).type, pyarrow.types)
+
+    def _open(self, source: Any) -> Any:
+        """Open the file; return its schema."""
+        raise NotImplementedError
+
+    def _record_batches(self, size: int) -> Iterator:
+        """Record batches of the rows that are left."""
+        raise NotImplementedError
 
     def _check_type(self, name, kind, types) -> None:
         if not (
@@ -92,13 +100,14 @@ class _ArrowColumns:
                 yield self._block(batch.slice(start, size))
 
     def _block(self, batch) -> tuple:
-        X = np.empty((batch.num_rows, self.n_features))
+        X = np.empty((batch.num_rows, len(self._features)))
         for place, name in enumerate(self._features):
             X[:, place] = self._numbers(batch, name)
         check_finite(self.name, X, self._start, self.columns.names)
-        beside = [None]
+        labels = None
         if self._label is not None:
-            beside = [np.array(self._complete(batch, self._label).to_pylist())]
+            labels = np.array(self._complete(batch, self._label).to_pylist())
+        beside = [labels]
         if self._weight is not None:
             weights = self._numbers(batch, self._weight).astype(np.float64)
             check_finite(self.name, weights[:, None], self._start, [self._weight])
@@ -133,7 +142,7 @@ class ParquetTable(_ArrowColumns):
         )
         self._groups = list(range(self._file.num_row_groups))
         self._dropped = 0
-        self.n_rows = self._file.metadata.num_rows
+        self.n_rows: int = self._file.metadata.num_rows
         return self._file.schema_arrow
 
     def skip(self, rows: int) -> int:
@@ -169,7 +178,7 @@ class IpcTable(_ArrowColumns):
         import pyarrow
         from pyarrow import dataset, ipc
 
-        self.n_rows = None
+        self.n_rows: int | None = None
         place = source.seekable()
         if source.path is not None:
             place = pyarrow.memory_map(str(place))
@@ -240,7 +249,7 @@ class DatasetTable(_ArrowColumns):
 
     def _open(self, source: Dataset):
         self._content = source.content
-        self.n_rows = self._content.count_rows()
+        self.n_rows: int = self._content.count_rows()
         return self._content.schema
 
     def skip(self, rows: int) -> int:

@@ -59,7 +59,7 @@ class CsvTable:
             names = [cell.strip() for cell in first[0]]
             self.skip(1)
         self.columns = self._choose_columns(names, options)
-        self.n_features = len(self.columns.features)
+        self.n_features: int | None = len(self.columns.features)
         self.has_labels = self.columns.label is not None and options.with_labels
         self._label = self.columns.label if self.has_labels else None
         self._numbers = self.columns.numbers
@@ -83,8 +83,8 @@ class CsvTable:
         returns = head.count(b"\r", 0, -1) > head.count(b"\r\n")
         if plain and not returns and self._lines_are_rows(least=SNIFFED_ROWS + 1):
             with reading_errors(self.name):
-                rows = islice(self._rows_in_memory(), SNIFFED_ROWS)
-                return [cells for _, cells in rows]
+                first = list(islice(self._rows_in_memory(), SNIFFED_ROWS))
+                return [cells for _, cells in first]
         rows = self._rows or self._read_carefully()
         with reading_errors(self.name):
             first = list(islice(rows, SNIFFED_ROWS))
@@ -211,7 +211,7 @@ class CsvTable:
         return DataError(f"{self.name}, line {line}{problem}")
 
     def _problem(self, cells: list[str]) -> str | None:
-        """What is wrong with a row, to be told after the number of its line."""
+        """The first error of a row, to be told after the number of its line."""
         if len(cells) != self._width:
             return (
                 f": {len(cells)} cells where the lines before have {self._width}. Mend "
@@ -240,7 +240,7 @@ class CsvTable:
         )
 
     def _column(self, place: int) -> str:
-        """What messages call a column of numbers."""
+        """The name of a column of numbers in messages."""
         column = f"column {self._numbers[place] + 1}"
         if place == self.n_features:
             return f"{column} (the weight)"

@@ -47,7 +47,7 @@ class LibsvmTable:
             passed += more
         return passed
 
-    def blocks(self, size: int) -> Iterator[tuple[sparse.csr_matrix, np.ndarray]]:
+    def blocks(self, size: int) -> Iterator[tuple]:
         """Blocks of rows and of labels."""
         pieces, rows = [], 0
         while self._lines.more():

@@ -43,7 +43,8 @@ class Lines:
             if not piece:
                 break
             # NumPy counts faster than bytes do.
-            self._n_lines += np.count_nonzero(np.frombuffer(piece, np.uint8) == 10)
+            newlines = np.frombuffer(piece, np.uint8) == 10
+            self._n_lines += int(np.count_nonzero(newlines))
             pieces.append(piece)
         self._bytes = b"".join(pieces).removeprefix(self._mark)
         self._mark = b""

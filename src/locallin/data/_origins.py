@@ -1,14 +1,8 @@
-"""Where the blocks of a stream come from: files, arrays, iterables.
-
-An origin has a name for messages, says whether it can be read only ``once`` and whether
-its labels have a type already (``typed``), tells what is known of its rows (``about``),
-and opens a new pass with ``blocks(size, skip)``.
-"""
+"""Origins of the blocks of a stream: files, arrays, iterables."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from glob import glob
 from os import PathLike
@@ -22,11 +16,18 @@ from locallin.data._arrays import ArrayTable, NpyTable, NpzTable
 from locallin.data._arrow import Dataset, DatasetTable, IpcTable, ParquetTable
 from locallin.data._csv import CsvTable
 from locallin.data._libsvm import LibsvmTable, largest_index
+from locallin.data._tables import About, Block, Table
 from locallin.data.blocks import after, check_skipped, count, regrouped
-from locallin.data.source import DataError, Options, check_format, open_source
+from locallin.data.source import (
+    DataError,
+    Options,
+    Source,
+    check_format,
+    open_source,
+)
 from locallin.engine.input import sound_matrix
 
-_TABLES = {
+_TABLES: dict[str, Callable[[Source, Options], Table]] = {
     "csv": CsvTable,
     "libsvm": LibsvmTable,
     "parquet": ParquetTable,
@@ -34,22 +35,12 @@ _TABLES = {
     "npz": NpzTable,
     "npy": NpyTable,
 }
-
-
+_BLOCK = 4096
 _WITH_COLUMNS = ("csv", "parquet", "arrow")
 
 
-@dataclass(frozen=True)
-class About:
-    """What is known of rows without reading them all; None is not known."""
-
-    n_rows: int | None = None
-    n_features: int | None = None
-    names: list[str] | None = None
-
-
 @contextmanager
-def open_table(path, options: Options) -> Iterator[Any]:
+def open_table(path, options: Options) -> Iterator[Table]:
     """A file as a table that can skip rows and be read in blocks."""
     with open_source(path, options.format) as source:
         _check_beside(source.name, source.format, options)
@@ -117,7 +108,8 @@ def _filled(source, files: list) -> list:
 class FileRows:
     """The rows of files, one after the other, or of standard input."""
 
-    typed = False
+    typed = used = False
+    default_size = _BLOCK
 
     def __init__(self, source, options: Options):
         check_format(options.format)
@@ -131,22 +123,21 @@ class FileRows:
 
     @cached_property
     def about(self) -> About:
-        """What the heads of the files tell; they must have the same columns."""
+        """Facts from the heads of the files, which must have the same columns."""
         if self.once:
             return About(None, self._options.n_features)
-        first, n_rows = None, 0
-        for file in self._files:
+        with open_table(self._files[0], self._options) as first:
+            self._options = first.settled(self._options)
+        n_rows = [first.n_rows]
+        for file in self._files[1:]:
             with open_table(file, self._options) as table:
-                if first is None:
-                    first = table
-                    self._options = table.settled(self._options)
-                else:
-                    self._check_part(file, table, first)
-                known = None not in (n_rows, table.n_rows)
-                n_rows = n_rows + table.n_rows if known else None
-        return About(n_rows, first.n_features, first.columns.names)
+                self._check_part(file, table, first)
+                n_rows.append(table.n_rows)
+        known = [n for n in n_rows if n is not None]
+        total = sum(known) if len(known) == len(n_rows) else None
+        return About(total, first.n_features, first.columns.names)
 
-    def _check_part(self, file, table, first) -> None:
+    def _check_part(self, file, table: Table, first: Table) -> None:
         before = self._files[0]
         if type(table) is not type(first):
             raise DataError(f"{file} has another format than {before}.")
@@ -163,14 +154,14 @@ class FileRows:
             kind = ("no labels", "labels")[table.has_labels]
             raise DataError(f"{file} has {kind}, unlike {before}.")
 
-    def blocks(self, size: int, skip: int) -> Iterator[tuple]:
+    def blocks(self, size: int, skip: int) -> Iterator[Block]:
         """A new pass."""
         if len(self._files) == 1:
             return self._blocks(size, skip)
         _ = self.about  # all files are as they should be
         return regrouped(self._blocks(size, skip), size)
 
-    def _blocks(self, size: int, skip: int) -> Iterator[tuple]:
+    def _blocks(self, size: int, skip: int) -> Iterator[Block]:
         left = skip
         for file in self._files:
             with open_table(file, self._options) as table:
@@ -208,10 +199,12 @@ def _first_difference(ours, theirs) -> str:
 class _TableRows:
     """Rows of one table, which ``_make_table`` opens anew for each pass."""
 
-    once = False
-    _make_table: Callable[[], Any]
+    name: str
+    once = used = False
+    default_size = _BLOCK
+    _make_table: Callable[[], Table]
 
-    def blocks(self, size: int, skip: int) -> Iterator[tuple]:
+    def blocks(self, size: int, skip: int) -> Iterator[Block]:
         """A new pass."""
         table = self._make_table()
         check_skipped(self.name, skip, skip - table.skip(skip))
@@ -251,7 +244,8 @@ class ArrayRows(_TableRows):
 class BlockRows:
     """Blocks that a callable, an iterable or an iterator gives."""
 
-    typed = True
+    typed, used = True, False
+    default_size = None
     about = About()
 
     def __init__(self, source: Callable | Iterable):
@@ -259,7 +253,7 @@ class BlockRows:
         self.once = not callable(source) and hasattr(source, "__next__")
         self.name = getattr(source, "__name__", "the stream")
 
-    def blocks(self, size: int | None, skip: int) -> Iterator[tuple]:
+    def blocks(self, size: int | None, skip: int) -> Iterator[Block]:
         """A new pass."""
         source = self._source() if callable(self._source) else self._source
         blocks = self._checked(source)
@@ -267,7 +261,7 @@ class BlockRows:
             blocks = after(self.name, blocks, skip)
         return blocks if size is None else regrouped(blocks, size)
 
-    def _checked(self, source: Iterable) -> Iterator[tuple]:
+    def _checked(self, source: Iterable) -> Iterator[Block]:
         first = None
         for number, block in enumerate(source, 1):
             where = f"{self.name}, block {number}"
@@ -285,7 +279,7 @@ def _matrix(X, where: str):
     return X.tocsr() if sparse.issparse(X) else np.asarray(X)
 
 
-def _as_block(where: str, block) -> tuple:
+def _as_block(where: str, block) -> Block:
     parts = block if isinstance(block, tuple | list) else (block, None)
     if not 2 <= len(parts) <= 3:
         raise DataError(
@@ -304,8 +298,8 @@ def _as_block(where: str, block) -> tuple:
     return X, *beside
 
 
-def _kind(block: tuple) -> dict[str, Any]:
-    """What all blocks of a stream have in common."""
+def _kind(block: Block) -> dict[str, Any]:
+    """Facts that all blocks of a stream have in common."""
     X, y, *weights = block
     numbers = y is not None and y.dtype.kind in "fiub"
     return {

@@ -2,10 +2,15 @@
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import (
+    AbstractContextManager,
+    ExitStack,
+    contextmanager,
+    nullcontext,
+)
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,40 +18,52 @@ from locallin.data.source import DataError
 from locallin.engine.files import replacing
 from locallin.engine.optional import install_hint
 
-WRITTEN = ("csv", "json", "npy", "parquet")
+_TEXT = ("csv", "json")
 _EXTENSIONS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
 _ROW_GROUP = 1 << 16
 
 
-@contextmanager
-def table_writer(output, format: str | None) -> Iterator[Any]:
-    """A function that takes names and columns of a block, whenever there is one.
+class TableWriter(Protocol):
+    """A table that is written block by block."""
 
-    ``output`` is a path or an open text file; a file is there when the block ends
-    without an error.
+    def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
+        """Append names and columns of a block; names are those of the first."""
+        ...
+
+    def close(self) -> None:
+        """Write the end, but leave the file open."""
+        ...
+
+
+@contextmanager
+def table_writer(output, format: str | None) -> Iterator[TableWriter]:
+    """A writer to a path or an open text file.
+
+    A file is there when the block ends without an error.
     """
     stream = hasattr(output, "write")
     if format is None:
         suffix = "" if stream else Path(output).suffix.lower()
         format = _EXTENSIONS.get(suffix, "csv")
-    if format not in WRITTEN:
-        raise ValueError(f"{format!r} is not one of {', '.join(WRITTEN)}.")
-    text = format in ("csv", "json")
-    if stream and not text:
+    if format not in _WRITERS:
+        raise ValueError(f"{format!r} is not one of {', '.join(_WRITERS)}.")
+    if stream and format not in _TEXT:
         raise ValueError(f"{format} needs a path to write to, not an open file.")
     with ExitStack() as stack:
         if not stream:
             path = stack.enter_context(replacing(output))
-            if format == "parquet":
-                output = path
-            else:
-                mode = {"mode": "w", "encoding": "utf-8", "newline": ""}
-                mode = mode if text else {"mode": "wb"}
-                output = stack.enter_context(open(path, **mode))
+            output = stack.enter_context(_opened(path, format))
         writer = _WRITERS[format](output)
         # Entered last, so that files are complete before they are closed.
         stack.callback(writer.close)
-        yield writer.write
+        yield writer
+
+
+def _opened(path: Path, format: str) -> AbstractContextManager[Any]:
+    """A file, or a path where pyarrow opens it."""
+    if format in _TEXT:
+        return open(path, "w", encoding="utf-8", newline="")
+    return open(path, "wb") if format == "npy" else nullcontext(path)
 
 
 class _CsvWriter:
@@ -60,7 +77,7 @@ class _CsvWriter:
         if not self._begun and len(names) > 1:
             self._writer.writerow(names)
         self._begun = True
-        self._writer.writerows(_rows(columns))
+        self._writer.writerows(_rows_of(columns))
 
     def close(self) -> None:
         """Nothing is left to do."""
@@ -75,14 +92,14 @@ class _JsonWriter:
     def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
         self._file.writelines(
             json.dumps(dict(zip(names, row, strict=True)), default=str) + "\n"
-            for row in _rows(columns)
+            for row in _rows_of(columns)
         )
 
     def close(self) -> None:
         """Nothing is left to do."""
 
 
-def _rows(columns: Sequence[np.ndarray]):
+def _rows_of(columns: Sequence[np.ndarray]):
     return zip(*(column.tolist() for column in columns), strict=True)
 
 
@@ -94,43 +111,45 @@ class _NpyWriter:
 
     def __init__(self, file):
         self._file, self._n_rows = file, 0
-        self._dtype: np.dtype | None = None
-        self._width: tuple[int, ...] = ()
+        # An array without rows, as wide as there are columns; None before a block.
+        self._no_rows: np.ndarray | None = None
 
     def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
-        if self._dtype is None:
-            self._begin(names, columns)
-        rows = np.empty((len(columns[0]), *self._width), self._dtype)
+        if self._no_rows is None:
+            self._no_rows = _without_rows(names, columns)
+            self._write_header(self._no_rows)
+        width, dtype = self._no_rows.shape[1:], self._no_rows.dtype
+        rows = np.empty((len(columns[0]), *width), dtype)
         for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-            if rows.dtype.names:
-                rows[name] = _fitting(column, self._dtype[name])
+            if dtype.names:
+                rows[name] = _fitting(column, dtype[name])
             else:
-                target = rows[:, place] if self._width else rows
-                target[...] = _fitting(column, self._dtype)
+                target = rows[:, place] if width else rows
+                target[...] = _fitting(column, dtype)
         self._n_rows += len(rows)
         self._file.write(rows.tobytes())
 
-    def _begin(self, names, columns) -> None:
-        kinds = [column.dtype for column in columns]
-        if len(columns) == 1:
-            self._dtype = kinds[0]
-        elif "label" not in names and len(set(kinds)) == 1:
-            self._dtype, self._width = kinds[0], (len(columns),)
-        else:
-            self._dtype = np.dtype(list(zip(names, kinds, strict=True)))
-        self._write_header()
-
-    def _write_header(self) -> None:
-        descr = np.lib.format.dtype_to_descr(self._dtype)
-        shape = (self._n_rows, *self._width)
+    def _write_header(self, no_rows: np.ndarray) -> None:
+        descr = np.lib.format.dtype_to_descr(no_rows.dtype)
+        shape = (self._n_rows, *no_rows.shape[1:])
         header = {"descr": descr, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_2_0(self._file, header)
 
     def close(self) -> None:
         """Write the number of rows."""
-        if self._dtype is not None:
+        if self._no_rows is not None:
             self._file.seek(0)
-            self._write_header()
+            self._write_header(self._no_rows)
+
+
+def _without_rows(names: Sequence[str], columns: Sequence[np.ndarray]) -> np.ndarray:
+    """No rows, of the type and the width that the columns have together."""
+    kinds = [column.dtype for column in columns]
+    if len(columns) == 1:
+        return np.empty(0, kinds[0])
+    if "label" not in names and len(set(kinds)) == 1:
+        return np.empty((0, len(columns)), kinds[0])
+    return np.empty(0, np.dtype(list(zip(names, kinds, strict=True))))
 
 
 def _fitting(column: np.ndarray, dtype: np.dtype) -> np.ndarray:
@@ -155,7 +174,8 @@ class _ParquetWriter:
                 f"Parquet files need pyarrow: {install_hint('io')}."
             ) from error
         self._make = parquet.ParquetWriter
-        self._path, self._writer = path, None
+        self._path = path
+        self._writer: Any = None
         self._held: list = []
 
     def write(self, names: Sequence[str], columns: Sequence[np.ndarray]) -> None:
@@ -186,7 +206,7 @@ class _ParquetWriter:
             self._writer.close()
 
 
-_WRITERS = {
+_WRITERS: dict[str, Callable[[Any], TableWriter]] = {
     "csv": _CsvWriter,
     "json": _JsonWriter,
     "npy": _NpyWriter,

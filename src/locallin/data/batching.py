@@ -13,11 +13,10 @@ from locallin.data._origins import (
     FileRows,
     dataset_of,
 )
+from locallin.data._tables import Origin
 from locallin.data.blocks import after, regrouped
 from locallin.data.columns import as_labels, label_kind
 from locallin.data.source import DataError, Options
-
-BLOCK = 4096
 
 
 class Batches:
@@ -40,11 +39,11 @@ class Batches:
     as_batches : Makes them from arrays, iterators and datasets.
     """
 
-    def __init__(self, origin, size: int | None = BLOCK, classes=None):
+    def __init__(self, origin: Origin, size: int | None = None, classes=None):
         if size is not None and size < 1:
             raise ValueError(f"size={size!r} is not a number of rows.")
         self._origin = origin
-        self.size = size
+        self.size = origin.default_size if size is None else size
         self.once: bool = origin.once
         self._classes = classes
         self._kind = None if classes is None else label_kind(classes)
@@ -53,7 +52,7 @@ class Batches:
 
     @property
     def name(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
         return self._origin.name
 
     @property
@@ -110,7 +109,7 @@ class Batches:
         return self._pass(skip)
 
     def _use_up(self) -> None:
-        if getattr(self._origin, "used", False):
+        if self._origin.used:
             raise DataError(
                 f"{self.name} can be read once only, and was: give a file, or a "
                 "function that returns a new iterator."
@@ -132,7 +131,8 @@ class Batches:
         # The labels of the first block say what the labels of all others are.
         from_start = self._kept(self._origin.blocks(self.size, 0))
         if self.once:
-            return regrouped(after(self.name, from_start, skip), self.size)
+            rows = after(self.name, from_start, skip)
+            return rows if self.size is None else regrouped(rows, self.size)
         next(from_start, None)
         return self._origin.blocks(self.size, skip)
 
@@ -152,7 +152,7 @@ class Batches:
 
 def batches(
     source,
-    size: int | None = BLOCK,
+    size: int | None = 4096,
     *,
     format: str | None = None,
     label: str | int | None = "auto",
@@ -289,17 +289,16 @@ def as_batches(source, size: int | None = None, **options: Any) -> Batches:
 
 def make_batches(source, size: int | None, options: Options, classes=None) -> Batches:
     """Batches of whatever gives rows."""
-    rows = BLOCK if size is None else size
     if dataset := dataset_of(source, options):
-        return Batches(DatasetRows(dataset, options), rows, classes)
+        return Batches(DatasetRows(dataset, options), size, classes)
     if is_files(source):
-        return Batches(FileRows(source, options), rows, classes)
+        return Batches(FileRows(source, options), size, classes)
     if options != Options(with_labels=options.with_labels):
         raise TypeError("Only files are read with options: arrays and blocks are rows.")
     if _is_matrix(source):
         source = (source,)
     if isinstance(source, tuple) and source and _is_matrix(source[0]):
-        return Batches(ArrayRows(source), rows, classes)
+        return Batches(ArrayRows(source), size, classes)
     if not (callable(source) or isinstance(source, Iterable)):
         raise TypeError(
             f"rows come from files, arrays, iterables or callables, not from a "

@@ -1,4 +1,4 @@
-"""Which columns are features, which one is the label, and what labels are."""
+"""Columns of features, of the label and of the weight, and kinds of labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,134 +39,162 @@ def choose_columns(
     Where the features are known (``options.features``) a label is optional, and names
     say where they stand.
     """
-    if header is not None:
-        _check_header(source, header)
+    file = _File(source, header, width)
     weight = None
     if options.weight is not None:
-        weight = _position(source, header, width, options.weight, "weight")
+        weight = file.position(options.weight, "weight")
     known = options.features
-    named = header is not None and known is not None and not isinstance(known, int)
-    if named:
-        missing = [name for name in known if name not in header]
-        if missing:
+    if header is None or known is None or isinstance(known, int):
+        label = _label_position(file, weight, options)
+        return _columns_beside(file, label, weight)
+    return _named_columns(file, header, list(known), weight, options)
+
+
+class _File:
+    """The columns of a file: its name for messages, their names or None, and number."""
+
+    def __init__(self, source: str, header: list[str] | None, width: int):
+        self.source, self.header, self.width = source, header, width
+        for column, name in enumerate(header or ()):
+            if not name:
+                raise DataError(
+                    f"{source}: column {column + 1} has no name in the header. If it "
+                    "is a row number, leave it out (pandas: index=False); otherwise "
+                    "name it."
+                )
+        groups = groupby(sorted(header or ()))
+        twice = [name for name, group in groups if len(list(group)) > 1]
+        if twice:
             raise DataError(
-                f"{source} has no column {missing[0]!r}"
-                + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
-                + f"; its columns are {_listed(header)}."
+                f"{source}: two columns are named {twice[0]!r}: rename one."
             )
-        features = [header.index(name) for name in known]
-        if weight in features:
+
+    def position(self, column: str | int, what: str) -> int:
+        """The position of a column that was named or counted."""
+        if isinstance(column, int):
+            if -self.width <= column < self.width:
+                return column % self.width
             raise DataError(
-                f"{source}: the weight {header[weight]!r} is one of the features."
+                f"{self.source} has {self.width} columns, so none at the {what}'s "
+                f"position {column + 1 if column >= 0 else column}."
             )
-        label = _optional_label(header, width, options)
-        return Columns(
-            features,
-            None if label in features else label,
-            list(known),
-            None if label is None else header[label],
-            weight,
+        if self.header is None:
+            raise DataError(
+                f"{self.source} has no header, so no {what} column {column!r}: give "
+                "its position."
+            )
+        if column not in self.header:
+            raise DataError(
+                f"{self.source} has no {what} column {column!r}; its columns are "
+                f"{_listed(self.header)}."
+            )
+        return self.header.index(column)
+
+    def label(self, label: str | int | None) -> int | None:
+        """The position of the label, if it is there."""
+        if isinstance(label, int):
+            return label % self.width if -self.width <= label < self.width else None
+        if self.header is None or label is None:
+            return None
+        if label != "auto":
+            return self.header.index(label) if label in self.header else None
+        lower = [name.lower() for name in self.header]
+        return next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
+
+
+def _named_columns(
+    file: _File,
+    header: list[str],
+    known: list[str],
+    weight: int | None,
+    options: Options,
+) -> Columns:
+    """Features by their names, beside others."""
+    missing = [name for name in known if name not in header]
+    if missing:
+        raise DataError(
+            f"{file.source} has no column {missing[0]!r}"
+            + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
+            + f"; its columns are {_listed(header)}."
         )
-    # Where the label is if nobody says so.
-    last = width - 2 if weight == width - 1 else width - 1
-    if known is None:
-        label = _label(source, header, width, options.label, last)
+    features = [header.index(name) for name in known]
+    if weight is not None and weight in features:
+        raise DataError(
+            f"{file.source}: the weight {header[weight]!r} is one of the features."
+        )
+    label = file.label(options.label)
+    label_name = None if label is None else header[label]
+    return Columns(
+        features, None if label in features else label, known, label_name, weight
+    )
+
+
+def _label_position(file: _File, weight: int | None, options: Options) -> int | None:
+    """The position of the label beside the features, or None where there is none."""
+    if options.features is None:
+        label = _given_label(file, weight, options.label)
     else:
-        count = options.n_features
-        label = None
-        others = width - (weight is not None)
-        if others == count + 1 and options.label is not None:
-            label = _expected_label(source, header, width, options, last)
-        elif others != count:
-            raise DataError(
-                f"{source} has {others} columns where {count} features"
-                f"{'' if options.label is None else ', and at most a label,'} are "
-                "expected: is it the right file, with the right delimiter?"
-            )
+        label = _optional_label(file, weight, options)
     if label is not None and label == weight:
         raise DataError(
-            f"{source}: column {label + 1} cannot be both the label and the weight: "
-            "say which column is the label."
+            f"{file.source}: column {label + 1} cannot be both the label and the "
+            "weight: say which column is the label."
         )
-    features = [column for column in range(width) if column not in (label, weight)]
-    if not features:
-        raise DataError(
-            f"{source} has one column only, which is the label: is the delimiter right?"
-            if weight is None
-            else f"{source} has no columns beside the label and the weight."
-        )
-    names = None if header is None else [header[column] for column in features]
-    label_name = None if header is None or label is None else header[label]
-    return Columns(features, label, names, label_name, weight)
+    return label
 
 
-def _check_header(source, header) -> None:
-    for column, name in enumerate(header):
-        if not name:
-            raise DataError(
-                f"{source}: column {column + 1} has no name in the header. If it is a "
-                "row number, leave it out (pandas: index=False); otherwise name it."
-            )
-    twice = [name for name, group in groupby(sorted(header)) if len(list(group)) > 1]
-    if twice:
-        raise DataError(f"{source}: two columns are named {twice[0]!r}: rename one.")
+def _last_column(file: _File, weight: int | None) -> int:
+    """The position of the label if nobody says so."""
+    return file.width - 2 if weight == file.width - 1 else file.width - 1
 
 
-def _label(source, header, width, label, last: int) -> int | None:
+def _given_label(
+    file: _File, weight: int | None, label: str | int | None
+) -> int | None:
     if label is None:
         return None
-    if label == "auto":
-        label = _optional_label(header, width, Options())
-        return last if label is None else label
-    return _position(source, header, width, label, "label")
-
-
-def _position(source, header, width, column: str | int, what: str) -> int:
-    """Where a column is that was named or counted."""
-    if isinstance(column, str):
-        if header is None:
-            raise DataError(
-                f"{source} has no header, so no {what} column {column!r}: give its "
-                "position."
-            )
-        if column not in header:
-            raise DataError(
-                f"{source} has no {what} column {column!r}; its columns are "
-                f"{_listed(header)}."
-            )
-        return header.index(column)
-    if not -width <= column < width:
-        raise DataError(
-            f"{source} has {width} columns, so none at the {what}'s position "
-            f"{column + 1 if column >= 0 else column}."
-        )
-    return column % width
-
-
-def _optional_label(header, width, options) -> int | None:
-    """Where the label is, if it is there."""
-    label = options.label
-    if isinstance(label, int):
-        return label % width if -width <= label < width else None
-    if header is None or label is None:
-        return None
     if label != "auto":
-        return header.index(label) if label in header else None
-    lower = [name.lower() for name in header]
-    return next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
+        return file.position(label, "label")
+    found = file.label(label)
+    return _last_column(file, weight) if found is None else found
 
 
-def _expected_label(source, header, width, options, last: int) -> int:
-    """Where the label is in a file with one column more than there are features."""
-    label = _optional_label(header, width, options)
-    if label is not None:
-        return label
-    if options.label == "auto":
-        return last
-    raise DataError(
-        f"{source} has a column beside the {options.n_features} features: give the "
-        f"position of the label (it was {options.label!r})."
-    )
+def _optional_label(file: _File, weight: int | None, options: Options) -> int | None:
+    """The position of the label, if there is one column more than features."""
+    n_features = options.n_features or 0
+    n_columns = file.width - (weight is not None)
+    if n_columns == n_features:
+        return None
+    if n_columns != n_features + 1 or options.label is None:
+        raise DataError(
+            f"{file.source} has {n_columns} columns where {n_features} features"
+            f"{'' if options.label is None else ', and at most a label,'} are "
+            "expected: is it the right file, with the right delimiter?"
+        )
+    label = file.label(options.label)
+    if label is None and options.label != "auto":
+        raise DataError(
+            f"{file.source} has a column beside the {n_features} features: give the "
+            f"position of the label (it was {options.label!r})."
+        )
+    return _last_column(file, weight) if label is None else label
+
+
+def _columns_beside(file: _File, label: int | None, weight: int | None) -> Columns:
+    """The features are all columns beside the label and the weight."""
+    features = [i for i in range(file.width) if i not in (label, weight)]
+    if not features:
+        raise DataError(
+            f"{file.source} has one column only, which is the label: is the delimiter "
+            "right?"
+            if weight is None
+            else f"{file.source} has no columns beside the label and the weight."
+        )
+    if file.header is None:
+        return Columns(features, label, None, None, weight)
+    names = [file.header[column] for column in features]
+    label_name = None if label is None else file.header[label]
+    return Columns(features, label, names, label_name, weight)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -175,7 +203,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def label_kind(labels) -> str:
-    """What labels are: "int", "float" or "text"."""
+    """The kind of labels: "int", "float" or "text"."""
     labels = np.asarray(labels)
     if labels.dtype.kind in "iub":
         return "int"

@@ -1,9 +1,8 @@
 """Predictions for rows that do not fit into memory."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -84,11 +83,11 @@ def write_predictions(
     ['low', 'high']
     """
     blocks = _blocks(estimator, source, size, reading)
-    compute = _computation(estimator, method, with_label)
+    predict = prediction_function(estimator, method, with_label)
     n_rows = 0
-    with table_writer(output, output_format) as write, _known_names(estimator, source):
+    with table_writer(output, output_format) as table, _known_names(estimator, source):
         for X, *_ in blocks:
-            write(*compute(X))
+            table.write(*predict(X))
             n_rows += X.shape[0]
     return n_rows
 
@@ -99,7 +98,8 @@ def _blocks(estimator, source, size: int | None, reading: dict[str, Any]) -> Bat
     names = getattr(estimator, "feature_names_in_", None)
     width = getattr(estimator, "n_features_in_", None)
     features = width if names is None else [str(name) for name in names]
-    options = replace(Options(**{"features": features} | reading), with_labels=False)
+    settings: dict[str, Any] = {"features": features, **reading, "with_labels": False}
+    options = Options(**settings)
     if size is None:
         size = rows_of_a_block(width or 1)
     return make_batches(source, size, options)
@@ -119,8 +119,10 @@ def _known_names(estimator, source) -> Iterator[None]:
         yield
 
 
-def _computation(estimator, method: str, with_label: bool):
-    """A function from rows to names and columns of what is written."""
+def prediction_function(
+    estimator, method: str, with_label: bool
+) -> Callable[[Any], tuple[list[str], list[np.ndarray]]]:
+    """A function from rows to names and columns of predictions."""
     call = getattr(estimator, method, None)
     if call is None:
         raise AttributeError(f"{type(estimator).__name__} has no method {method}.")
@@ -128,21 +130,21 @@ def _computation(estimator, method: str, with_label: bool):
     classes = None if classes is None else np.asarray(classes)
     if method == "predict":
         name = "label" if classes is not None else "prediction"
-        return lambda X: ([name], [_plain(call(X), classes)])
+        return lambda X: ([name], [_plain_labels(call(X), classes)])
 
-    def compute(X):
+    def predict(X) -> tuple[list[str], list[np.ndarray]]:
         numbers = np.asarray(call(X)).reshape(X.shape[0], -1)
         names = _column_names(method, numbers.shape[1], classes)
         columns = list(numbers.T)
         if not with_label:
             return names, columns
-        labels = _winners(estimator, numbers, X)
-        return ["label", *names], [_plain(labels, classes), *columns]
+        labels = _winning_classes(estimator, numbers, X)
+        return ["label", *names], [_plain_labels(labels, classes), *columns]
 
-    return compute
+    return predict
 
 
-def _plain(labels, classes) -> np.ndarray:
+def _plain_labels(labels, classes) -> np.ndarray:
     """Labels of a type that is the same for all blocks, and is no object."""
     labels = np.asarray(labels)
     if classes is None or classes.dtype.kind == labels.dtype.kind != "O":
@@ -150,7 +152,7 @@ def _plain(labels, classes) -> np.ndarray:
     return labels.astype(classes.astype(str).dtype)
 
 
-def _winners(estimator, numbers: np.ndarray, X) -> np.ndarray:
+def _winning_classes(estimator, numbers: np.ndarray, X) -> np.ndarray:
     classes = estimator.classes_
     if numbers.shape[1] == len(classes):
         return classes[numbers.argmax(axis=1)]

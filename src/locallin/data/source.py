@@ -1,4 +1,4 @@
-"""Where rows come from: errors, options, opening files, guessing formats."""
+"""Files of rows: errors, options, opening them, guessing formats."""
 
 import bz2
 import gzip
@@ -7,7 +7,7 @@ import lzma
 import re
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,11 @@ _EXTENSIONS = {
     ".npz": "npz",
     ".npy": "npy",
 }
-_OPENERS = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_OPENERS: dict[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 _SIGNATURES = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
@@ -51,7 +55,7 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is to be read: arguments of ``batches``, and whether labels matter."""
+    """Options of reading a file: those of ``batches``, and whether labels matter."""
 
     format: str | None = None
     label: str | int | None = "auto"
@@ -83,7 +87,7 @@ class Source:
     path: Path | None
 
     def seekable(self) -> Any:
-        """What a reader that jumps about can be given."""
+        """A path or a file in memory, for readers that jump about."""
         return self.path or io.BytesIO(self.stream.read())
 
 

@@ -1,6 +1,7 @@
 """The only module that touches scikit-learn's private or recent interfaces."""
 
 from contextlib import contextmanager
+from typing import Any
 
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
@@ -56,7 +57,7 @@ def validate_parameters(estimator):
     estimator._validate_params()
 
 
-def parameter_choices(kind: type) -> dict[str, list[str]]:
+def parameter_choices(kind: Any) -> dict[str, list[str]]:
     """The words of those parameters of a class that are words or objects only."""
     choices = {}
     for name, allowed in kind._parameter_constraints.items():
