@@ -41,8 +41,6 @@ PUBLIC = {"_parameter_constraints", "_replace", "_asdict", "_fields"}
 # Still to be done, by file: this list only becomes shorter.
 KNOWN = {
     "cli/_training.py": "_check_choices",
-    "report/_curves.py": "_PANELS",
-    "report/_rows.py": "_NAMELESS",
 }
 
 

@@ -1,5 +1,8 @@
 """Packages that need not be installed."""
 
+from importlib import import_module
+from types import ModuleType
+
 
 def install_hint(extra: str) -> str:
     """How to install an extra of this library, which is on no package index yet."""
@@ -7,3 +10,12 @@ def install_hint(extra: str) -> str:
         f"pip install '.[{extra}]' in the clone, or "
         f"'locallin-VERSION-py3-none-any.whl[{extra}]' with the wheel"
     )
+
+
+def import_optional(module: str, extra: str) -> ModuleType:
+    """Import a module of a package that an extra of this library installs."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ImportError(f"{package} is missing: {install_hint(extra)}.") from error

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.charts.machines import machines_of
+from locallin.engine.optional import import_optional
 from locallin.export._codings import kind_of
-from locallin.export._optional import need
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.charted import has_relative_weights
@@ -25,7 +25,7 @@ class Graph:
     def __init__(self, scope, container):
         self._scope = scope
         self._container = container
-        self._types = need("onnx", "onnx").TensorProto
+        self._types = import_optional("onnx", "onnx").TensorProto
 
     def constant(self, values) -> str:
         """A constant of type float, double, int64 or str."""

@@ -14,7 +14,7 @@ from sklearn.model_selection import (
 
 import locallin
 from locallin.engine.files import replacing
-from locallin.export._optional import need
+from locallin.engine.optional import import_optional
 from locallin.export.size import CompressedClassifier
 
 __all__ = ["load", "save"]
@@ -61,7 +61,7 @@ def save(
     >>> bool((load(path).predict(X) == clf.predict(X)).all())  # doctest: +SKIP
     True
     """
-    io = need("skops.io", "io")
+    io = import_optional("skops.io", "io")
     content = io.dumps(estimator, compression=ZIP_DEFLATED)
     foreign = _foreign(io, content, trusted)
     if foreign:
@@ -96,7 +96,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
     save : Writes the file.
     to_onnx : A graph for other runtimes.
     """
-    io = need("skops.io", "io")
+    io = import_optional("skops.io", "io")
     content = Path(path).read_bytes()
     try:
         foreign = _foreign(io, content, trusted)

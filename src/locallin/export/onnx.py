@@ -8,8 +8,8 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.engine.optional import import_optional
 from locallin.export import _graphs
-from locallin.export._optional import need
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier
@@ -86,13 +86,13 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
     >>> [output.name for output in graph.graph.output]  # doctest: +SKIP
     ['label', 'scores']
     """
-    skl2onnx = need("skl2onnx", "onnx")
+    skl2onnx = import_optional("skl2onnx", "onnx")
     register()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
         raise ValueError(
             f"target_opset={target_opset} is too old: choose {_LOWEST_OPSET} or newer."
         )
-    types = need("skl2onnx.common.data_types", "onnx")
+    types = import_optional("skl2onnx.common.data_types", "onnx")
     n_features = np.shape(X)[1] if X is not None else model.n_features_in_
     options = dict(more.pop("options", None) or {})
     last = model[-1] if hasattr(model, "steps") else model
@@ -125,7 +125,7 @@ def register() -> None:
     >>> from locallin.export.onnx import register
     >>> register()  # doctest: +SKIP
     """
-    skl2onnx = need("skl2onnx", "onnx")
+    skl2onnx = import_optional("skl2onnx", "onnx")
     for kind, build in _CLASSIFIERS.items():
         skl2onnx.update_registered_converter(
             kind,
@@ -156,8 +156,10 @@ def _gives_probabilities(scope, model) -> bool:
 
 
 def _parse_classifier(scope, model, inputs, custom_parsers=None):
-    types = need("skl2onnx.common.data_types", "onnx")
-    names = need("skl2onnx._supported_operators", "onnx").sklearn_operator_name_map
+    types = import_optional("skl2onnx.common.data_types", "onnx")
+    names = import_optional(
+        "skl2onnx._supported_operators", "onnx"
+    ).sklearn_operator_name_map
     operator = scope.declare_local_operator(names[type(model)], model)
     operator.inputs = list(inputs)
     if model.classes_.dtype.kind in "iub":
@@ -198,7 +200,7 @@ def _classifier_converter(build):
 
 
 def _transformer_shapes(operator) -> None:
-    types = need("skl2onnx.common.data_types", "onnx")
+    types = import_optional("skl2onnx.common.data_types", "onnx")
     model = operator.raw_operator
     n_rows = operator.inputs[0].get_first_dimension()
     n_out = len(model.get_feature_names_out())
@@ -217,8 +219,10 @@ def _transformer_converter(build):
 
 def _rows(scope, operator, graph) -> "_graphs.Inputs":
     """The rows as the model sees them, mapped by its feature map where it has one."""
-    types = need("skl2onnx.common.data_types", "onnx")
-    names = need("skl2onnx._supported_operators", "onnx").sklearn_operator_name_map
+    types = import_optional("skl2onnx.common.data_types", "onnx")
+    names = import_optional(
+        "skl2onnx._supported_operators", "onnx"
+    ).sklearn_operator_name_map
     given = operator.inputs[0]
     x = graph.single(given.full_name)
     feature_map = getattr(operator.raw_operator, "feature_map_", None)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from locallin.atlas import Atlas, fitted_charts
 from locallin.engine.input import checked_data
 from locallin.inspection._drawing import one_axes, pyplot
-from locallin.inspection.unwrap import take_apart
+from locallin.inspection.unwrap import split_pipeline
 
 # Half axes of an outline, in standard deviations of the chart's rows.
 _REACH = 1.8
@@ -93,7 +93,7 @@ class ChartDisplay:
         ChartDisplay
             The display.
         """
-        before, fitted = take_apart(estimator)
+        before, fitted = split_pipeline(estimator)
         atlas = getattr(fitted, "atlas_", fitted)
         if not isinstance(atlas, Atlas):
             raise TypeError(

@@ -14,8 +14,8 @@ from locallin.inspection.unwrap import (
     has_map,
     import_pandas,
     local_features,
-    open_up,
     require_local_models,
+    unwrap,
 )
 from locallin.methods.base import winning_classes
 
@@ -179,8 +179,8 @@ def counterfactual(
     """
     if not beyond > 0:
         raise ValueError(f"beyond={beyond!r}: choose a fraction above 0.")
-    opened = open_up(estimator, X, "counterfactual")
-    classifier = opened.classifier
+    unwrapped = unwrap(estimator, X, "counterfactual")
+    classifier = unwrapped.classifier
     require_local_models(classifier, "counterfactual")
     if has_map(classifier):
         raise ValueError(
@@ -193,13 +193,13 @@ def counterfactual(
             "counterfactual needs weights, but local_model='constant' has none: "
             "use local_model='linear'."
         )
-    values, names = local_features(opened)
+    values, names = local_features(unwrapped)
     names = chosen_names(feature_names, names)
     scale = _checked_scale(scale, len(names))
     allowed = _allowed_features(features, names)
-    coef = classifier.local_coef(opened.X).astype(float)
-    intercept = classifier.local_intercept(opened.X).astype(float)
-    scores = by_score(classifier.decision_function(opened.X))
+    coef = classifier.local_coef(unwrapped.X).astype(float)
+    intercept = classifier.local_intercept(unwrapped.X).astype(float)
+    scores = by_score(classifier.decision_function(unwrapped.X))
     winners = winning_classes(scores)
     if len(classifier.classes_) == 2:
         coef, intercept = _two_scores(coef), _two_scores(intercept)
@@ -217,7 +217,7 @@ def counterfactual(
     local_flips = found & (local[rows, target] > local[rows, winners])
     moved = values.copy()
     moved[rows, at] += np.where(found, (1 + beyond) * change, 0)
-    reached = classifier.predict(as_frame_like(opened.X, moved))
+    reached = classifier.predict(as_frame_like(unwrapped.X, moved))
     predicted = classifier.classes_[winners]
     return Counterfactuals(
         feature=feature,

@@ -13,8 +13,8 @@ from locallin.inspection.unwrap import (
     chosen_names,
     import_pandas,
     local_features,
-    open_up,
     require_local_models,
+    unwrap,
 )
 from locallin.methods.base import winning_classes
 
@@ -283,15 +283,15 @@ def explain(
     ['(2 other features)', '(bias)']
     """
     check_count("top", top)
-    opened = open_up(estimator, X, "explain")
-    classifier = opened.classifier
+    unwrapped = unwrap(estimator, X, "explain")
+    classifier = unwrapped.classifier
     require_local_models(classifier, "explain")
-    features, names = local_features(opened)
+    features, names = local_features(unwrapped)
     names = chosen_names(feature_names, names)
-    scores = by_score(classifier.decision_function(opened.X))
+    scores = by_score(classifier.decision_function(unwrapped.X))
     predicted = classifier.classes_[winning_classes(scores)]
-    coef = classifier.local_coef(opened.X)
-    bias = classifier.local_intercept(opened.X)
+    coef = classifier.local_coef(unwrapped.X)
+    bias = classifier.local_intercept(unwrapped.X)
     chosen, signs, labels = _chosen_scores(classifier.classes_, classes)
     signs = signs.astype(scores.dtype)
     weights = coef[:, chosen] * signs[:, None]

@@ -3,20 +3,8 @@
 import numpy as np
 
 from locallin.inspection._drawing import DARK, figure_of, many_axes
-from locallin.inspection.unwrap import take_apart
-
-# Fitted attributes, in the order of the panels.
-_PANELS = (
-    ("objective", {"objective_history_": "objective", "energy_history_": "energy"}),
-    ("held-out accuracy", {"validation_history_": "held-out accuracy"}),
-    (
-        "anchors per row",
-        {
-            "active_history_": "with a weight",
-            "perplexity_history_": "effective (perplexity)",
-        },
-    ),
-)
+from locallin.inspection.histories import recorded_histories
+from locallin.inspection.unwrap import split_pipeline
 
 
 class HistoryDisplay:
@@ -77,24 +65,14 @@ class HistoryDisplay:
         HistoryDisplay
             The display.
         """
-        fitted = take_apart(estimator)[1]
-        histories = {}
-        for axis, attributes in _PANELS:
-            curves = {
-                label: np.asarray(getattr(fitted, attribute))
-                for attribute, label in attributes.items()
-                if len(getattr(fitted, attribute, ()))
-            }
-            if curves:
-                histories[axis] = curves
+        fitted = split_pipeline(estimator)[1]
+        histories, unit = recorded_histories(fitted)
         name = type(fitted).__name__
         if not histories:
             raise ValueError(
                 f"{name} has recorded no history: fit it first; AtlasClassifier has "
                 "none, but its atlas_ does."
             )
-        atlas = hasattr(fitted, "energy_history_")
-        unit = "stage" if atlas else "epoch"
         return cls(histories, name=name, unit=unit).plot(ax)
 
     def plot(self, ax=None) -> "HistoryDisplay":

@@ -12,12 +12,12 @@ from sklearn.utils import check_consistent_length, column_or_1d
 
 from locallin.inspection.text import number, table
 from locallin.inspection.unwrap import (
-    Opened,
+    Unwrapped,
     check_count,
     chosen_names,
     import_pandas,
     local_features,
-    open_up,
+    unwrap,
 )
 from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
@@ -215,17 +215,17 @@ def regions(
     True
     """
     check_count("top", top)
-    opened = open_up(estimator, X, "regions")
-    classifier = opened.classifier
-    features, names = local_features(opened)
+    unwrapped = unwrap(estimator, X, "regions")
+    classifier = unwrapped.classifier
+    features, names = local_features(unwrapped)
     names = chosen_names(feature_names, names)
-    predicted = classifier.predict(opened.X)
+    predicted = classifier.predict(unwrapped.X)
     seen = predicted
     if y is not None:
         seen = column_or_1d(y)
         check_consistent_length(predicted, seen)
     spread = features.std(axis=0, dtype=float)
-    local = _local_models(opened, predicted)
+    local = _local_models(unwrapped, predicted)
     strongest = local.weights.argmax(axis=1)
     strength = local.weights[np.arange(len(strongest)), strongest]
     shares = local.weights.sum(axis=0) / len(strongest)
@@ -267,16 +267,16 @@ class _LocalModels(NamedTuple):
     coef: np.ndarray | None  # (m, n_scores, n_features)
 
 
-def _local_models(opened: Opened, predicted) -> _LocalModels:
-    classifier = opened.classifier
-    X = validated_rows(classifier, opened.X)
+def _local_models(unwrapped: Unwrapped, predicted) -> _LocalModels:
+    classifier = unwrapped.classifier
+    X = validated_rows(classifier, unwrapped.X)
     if isinstance(classifier, AnchoredClassifier):
         weights = classifier.coding_.transform(row_views(classifier, X)[0]).toarray()
         m = weights.shape[1]
         coef = classifier.coef_ if classifier.coef_.shape[2] else None
         return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
     if isinstance(classifier, ML3Classifier):
-        beta = classifier.latent_weights(opened.X)
+        beta = classifier.latent_weights(unwrapped.X)
         n, n_classes, m = beta.shape
         own = np.searchsorted(classifier.classes_, predicted)
         latent = _normalised(beta[np.arange(n), own])

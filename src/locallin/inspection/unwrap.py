@@ -1,4 +1,4 @@
-"""From what a user fitted to the classifier inside it, and what that is given."""
+"""Unwrapping of fitted pipelines: the classifier inside, its rows and their names."""
 
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -12,19 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier, validated_rows
 
-# What transformers raise that cannot name their output.
-_NAMELESS = (AttributeError, NotImplementedError, ValueError)
 
-
-class Opened(NamedTuple):
-    """A classifier, what it is given, and the names of the columns."""
+class Unwrapped(NamedTuple):
+    """A classifier, the rows that reach it, and the names of their columns."""
 
     classifier: ScoringClassifier
     X: Any
     names: list[str]
 
 
-def take_apart(estimator) -> tuple[list[Pipeline], Any]:
+def split_pipeline(estimator) -> tuple[list[Pipeline], Any]:
     """Steps before the last, and the last: through pipelines, searches, freezers."""
     before = []
     while True:
@@ -42,7 +39,7 @@ def take_apart(estimator) -> tuple[list[Pipeline], Any]:
 
 def classifier_in(estimator, caller: str) -> tuple[list[Pipeline], ScoringClassifier]:
     """Steps before the classifier, and the fitted classifier."""
-    before, classifier = take_apart(estimator)
+    before, classifier = split_pipeline(estimator)
     if not isinstance(classifier, ScoringClassifier):
         raise TypeError(
             f"{caller} needs a classifier of locallin, or a fitted pipeline or search "
@@ -63,24 +60,29 @@ def require_local_models(classifier, caller: str) -> None:
         ) from None
 
 
-def open_up(estimator, X, caller: str) -> Opened:
+def unwrap(estimator, X, caller: str) -> Unwrapped:
     """Pass X through the steps before the classifier."""
     before, classifier = classifier_in(estimator, caller)
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = column_names(X)
     for steps in before:
-        try:
-            names = steps.get_feature_names_out(names)
-        except _NAMELESS:
-            names = None
+        names = names_out(steps, names)
         X = steps.transform(X)
     if names is None:
         names = getattr(classifier, "feature_names_in_", None)
     n_features = classifier.n_features_in_
     if names is None or len(names) != n_features:
         names = [f"x{i}" for i in range(n_features)]
-    return Opened(classifier, X, list(map(str, names)))
+    return Unwrapped(classifier, X, list(map(str, names)))
+
+
+def names_out(transformer, names) -> list[str] | None:
+    """Names of a transformer's output, None where it cannot tell."""
+    try:
+        return list(map(str, transformer.get_feature_names_out(names)))
+    except (AttributeError, NotImplementedError, ValueError):
+        return None
 
 
 def column_names(X) -> list[str] | None:
@@ -95,16 +97,15 @@ def has_map(classifier) -> bool:
     return mapped and classifier.local_model != "constant"
 
 
-def local_features(opened: Opened) -> tuple[np.ndarray, list[str]]:
-    """What the local models see, dense, and its names."""
-    classifier, X, names = opened
+def local_features(unwrapped: Unwrapped) -> tuple[np.ndarray, list[str]]:
+    """Features that the local models see, dense, and their names."""
+    classifier, X, names = unwrapped
     features = validated_rows(classifier, X)
     if has_map(classifier):
         features = row_views(classifier, features)[1]
-        try:
-            names = list(map(str, classifier.feature_map_.get_feature_names_out(names)))
-        except _NAMELESS:
-            names = [f"phi{i}" for i in range(features.shape[1])]
+        names = names_out(classifier.feature_map_, names) or [
+            f"phi{i}" for i in range(features.shape[1])
+        ]
     if sparse.issparse(features):
         features = features.toarray()
     return features, names

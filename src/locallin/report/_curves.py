@@ -5,28 +5,11 @@ from math import ceil, floor, isfinite, log10
 
 import numpy as np
 
-from locallin.inspection._history import _PANELS
 from locallin.inspection.text import number
 
 _WIDTH, _HEIGHT = 360, 210
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 12, 34
 _MOST_POINTS = 300
-
-
-def histories(classifier) -> tuple[dict[str, dict[str, np.ndarray]], str]:
-    """Recorded curves by panel and name, and what they run over."""
-    source = getattr(classifier, "atlas_", classifier)
-    unit = "stage" if hasattr(source, "energy_history_") else "epoch"
-    panels = {}
-    for panel, attributes in _PANELS:
-        curves = {
-            label: np.asarray(getattr(source, attribute), dtype=float)
-            for attribute, label in attributes.items()
-            if len(getattr(source, attribute, ()))
-        }
-        if curves:
-            panels[panel] = curves
-    return panels, unit
 
 
 def ticks(low: float, high: float, wanted: int = 4) -> list[float]:

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from locallin.inspection.text import number
-from locallin.inspection.unwrap import take_apart
+from locallin.inspection.unwrap import split_pipeline
 
 _LONGEST = 120
 # Names of the fitted attributes that are single numbers.
@@ -21,7 +21,7 @@ _FACTS = {
 
 def changed_parameters(estimator) -> list[tuple[str, str, str]]:
     """Name, value and default of the parameters that are not the defaults."""
-    before, classifier = take_apart(estimator)
+    before, classifier = split_pipeline(estimator)
     steps = [step for part in before for step in _named_steps(part)]
     found = []
     for prefix, step in [*steps, ("", classifier)]:

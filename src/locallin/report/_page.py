@@ -11,8 +11,9 @@ import numpy as np
 import sklearn
 
 import locallin
+from locallin.inspection.histories import recorded_histories
 from locallin.inspection.text import number
-from locallin.report._curves import figure, histories
+from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
 from locallin.report._model import changed_parameters, fitted_facts
 
@@ -325,7 +326,8 @@ def _minus(size: float) -> str:
 
 
 def _training(data: ReportData) -> str:
-    panels, unit = histories(data.classifier)
+    recorded = getattr(data.classifier, "atlas_", data.classifier)
+    panels, unit = recorded_histories(recorded)
     if not panels:
         return "<p>This classifier has recorded no history of its training.</p>"
     figures = "".join(figure(name, curves, unit) for name, curves in panels.items())

@@ -16,16 +16,16 @@ from locallin.inspection import (
     explain,
 )
 from locallin.inspection.unwrap import (
-    _NAMELESS,
     chosen_names,
     classifier_in,
     column_names,
     count_rows,
     has_map,
     local_features,
-    open_up,
+    names_out,
     require_local_models,
     some_rows,
+    unwrap,
 )
 
 _TOP = 12
@@ -74,8 +74,8 @@ class RowExplainer:
         self.estimator = estimator
         self.before, self.classifier = classifier_in(estimator, "report")
         self.feature_names = feature_names
-        opened = open_up(estimator, some_rows(sample, 0, 1), "report")
-        given = local_features(opened)[1]
+        unwrapped = unwrap(estimator, some_rows(sample, 0, 1), "report")
+        given = local_features(unwrapped)[1]
         names = chosen_names(feature_names, given)
         self.n_weights = len(self.classifier.classes_) * len(names)
         self.same_columns = not has_map(self.classifier) and _keeps_columns(
@@ -84,7 +84,7 @@ class RowExplainer:
         self.no_changes = _no_changes(self.classifier)
         self.scale = None
         if self.no_changes is None:
-            features, _ = local_features(open_up(estimator, sample, "report"))
+            features, _ = local_features(unwrap(estimator, sample, "report"))
             spread = features.std(axis=0, dtype=float)
             self.scale = np.where(spread > 0, spread, 1.0)
         self.side = _side_of_pictures(names, self.classifier)
@@ -193,7 +193,7 @@ class RowExplainer:
             if not np.allclose(back, known, rtol=1e-4, atol=1e-6, equal_nan=True):
                 return None
             return np.asarray(_undone(self.before, moved), dtype=float)
-        except (TypeError, *_NAMELESS):
+        except (AttributeError, NotImplementedError, TypeError, ValueError):
             return None
 
 
@@ -245,14 +245,7 @@ def _keeps_columns(estimator, before, X) -> bool:
         names = column_names(X)
     if names is None:
         names = [f"x{i}" for i in range(np.shape(X)[1])]
-    for steps in before:
-        try:
-            out = steps.get_feature_names_out(names)
-        except _NAMELESS:
-            return False
-        if list(out) != list(names):
-            return False
-    return True
+    return all(names_out(steps, names) == list(map(str, names)) for steps in before)
 
 
 def _undone(before, features: np.ndarray) -> np.ndarray:
