@@ -1,6 +1,7 @@
 """Slow, obvious twins of the papers' equations, in NumPy and double precision."""
 
 import numpy as np
+from scipy.linalg import logm
 
 
 def inverse_distance(X, anchors, k):
@@ -243,3 +244,11 @@ def chart_features(p, kernel, constant):
     elif kernel == "quadratic-cross":
         features += [p[a] * p[b] for a in range(len(p)) for b in range(a + 1)]
     return np.array(features)
+
+
+def diversity(coef, importance, ridge):
+    """R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper, with a ridge on G."""
+    W = coef.reshape(len(coef), -1)
+    G = W @ W.T
+    G += ridge * np.trace(G) / len(G) * np.eye(len(G))
+    return float(-np.trace(np.diag(importance) @ logm(G / np.trace(G))).real)

@@ -161,7 +161,8 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
         rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
         distances = find_nearest(rows, self.anchors_, self.n_neighbors_)[1]
-        return bandwidth_for_perplexity(distances, perplexity, self.kind)
+        kind = SOFT_ASSIGNMENT if self.kind is None else self.kind
+        return bandwidth_for_perplexity(distances, perplexity, kind)
 
     def transform(self, X):
         """Local coordinates of the rows.

@@ -15,7 +15,7 @@ from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
-from locallin.solvers.diversity import diversity, diversity_gradient
+from locallin.solvers.diversity import RIDGE, diversity_gradient
 from locallin.solvers.joint import BatchRows, JointProblem, differentiate
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
@@ -31,14 +31,13 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     state = coding.state()
     problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, LOSSES[loss])
     rows = BatchRows(problem, len(visits)).pick(visits)
-    batch = differentiate(problem, parameters, state.bandwidth, visits, rows)
+    batch, widths, sums = differentiate(
+        problem, parameters, state.bandwidth, visits, rows
+    )
     out = Parameters(*map(np.zeros_like, parameters))
     for j in range(len(parameters.anchors)):
-        anchor_gradient(
-            *batch.rows, batch.codes, batch.entries, j, batch.slopes, batch.pulls,
-            parameters.anchors, tuple(a[j] for a in out),
-        )  # fmt: skip
-    return out, batch
+        anchor_gradient(batch, j, parameters.anchors, tuple(a[j] for a in out))
+    return out, widths, sums
 
 
 def mean_loss(X, labels, weights, coding, parameters, bandwidth, loss):
@@ -70,6 +69,10 @@ def differences(function, array, h=1e-6):
     return out
 
 
+def diversity(coef, importance):
+    return reference.diversity(coef, importance, RIDGE)
+
+
 @pytest.mark.parametrize("case", ["dense", "csr", "constant", "per-anchor", "two"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("coding_kind", ["soft", "adaptive"])
@@ -96,14 +99,14 @@ def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
         anchors,
     )
     data = sparse.csr_matrix(X) if case == "csr" else X
-    gradient, batch = kernel_gradient(
+    gradient, widths, sums = kernel_gradient(
         data, labels, weights, coding, parameters, loss, case == "constant"
     )
 
     def value():
         return mean_loss(X, labels, weights, coding, parameters, bandwidth, loss)
 
-    assert_allclose(batch.sums[0] / len(X), value(), rtol=1e-10)
+    assert_allclose(sums[0] / len(X), value(), rtol=1e-10)
     for name in Parameters._fields:
         numeric = differences(value, getattr(parameters, name))
         assert_allclose(
@@ -115,7 +118,7 @@ def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
         bandwidth[:] = np.exp(logs)
         return value()
 
-    assert_allclose(batch.widths, differences(by_logs, logs), rtol=1e-4, atol=1e-8)
+    assert_allclose(widths, differences(by_logs, logs), rtol=1e-4, atol=1e-8)
 
 
 @pytest.mark.parametrize("shape", [(4, 1, 7), (4, 3, 5), (9, 1, 3), (1, 2, 4)])

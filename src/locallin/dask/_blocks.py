@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
     X: Any
     y: np.ndarray
-    weights: np.ndarray | None
+    weights: Any
 
 
 class Survey(NamedTuple):
@@ -117,7 +117,7 @@ def delayed_blocks(X, y, sample_weight=None) -> list[tuple]:
     """Rows, labels and weights of each block, not computed yet."""
     check_rows(X)
     labels = _delayed(_cut_alike(y, "y", X))
-    weights = [None] * len(labels)
+    weights: list = [None] * len(labels)
     if sample_weight is not None:
         weights = _delayed(_cut_alike(sample_weight, "sample_weight", X))
     return list(zip(_delayed(X), labels, weights, strict=True))

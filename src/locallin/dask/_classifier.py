@@ -305,7 +305,8 @@ def _run_epochs(estimator, fit: ClusterFit, keep) -> bool:
     tol = estimator.tol if getattr(estimator, "solver", None) == "sgd" else None
     stall = Stall(tol, estimator.n_iter_no_change)
     progress = Progress(estimator, estimator.max_iter)
-    current, history, stalled = fit.begin(), [], False
+    current, stalled = fit.begin(), False
+    history: list[np.ndarray] = []
     interrupted = False
     try:
         while len(history) < estimator.max_iter and not stalled:

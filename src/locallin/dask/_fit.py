@@ -254,7 +254,8 @@ class ClusterFit:
 
     def _runs(self, order, near) -> list[list[int]]:
         """Pieces in their order, those together that one task can learn from."""
-        runs, n_rows, most = [], 0, BYTES_OF_A_TASK / self._bytes_of_a_row
+        n_rows, most = 0, BYTES_OF_A_TASK / self._bytes_of_a_row
+        runs: list[list[int]] = []
         for before, i in pairwise([None, *order]):
             n_rows += self._plan.rows[i]
             if runs and near[i] and near[i] == near[before] and n_rows <= most:

@@ -23,7 +23,7 @@ def lazily(model, method: str, X):
     shared = dask.delayed(model, pure=False, traverse=False)
     row = np.zeros((1, X.shape[1]), X.dtype)
     like = getattr(model, method)(row)[:0]
-    shape = {"drop_axis": 1}
+    shape: dict = {"drop_axis": 1}
     if like.ndim == 2:
         shape = {"chunks": (X.chunks[0], like.shape[1:])}
     return da.map_blocks(

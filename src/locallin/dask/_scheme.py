@@ -8,7 +8,7 @@ learning state does.
 from contextlib import contextmanager
 from copy import copy
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from dask.sizeof import sizeof
@@ -93,7 +93,8 @@ class _OneThread:
     """The BLAS on one thread, for as long as any task of the process needs it."""
 
     def __init__(self):
-        self._lock, self._tasks, self._limit = Lock(), 0, None
+        self._lock, self._tasks = Lock(), 0
+        self._limit: Any = None
 
     @contextmanager
     def __call__(self):
@@ -240,7 +241,7 @@ def tally(model: SharedModel) -> np.ndarray:
 class _KnownCodes:
     """Stands in for a coding whose codes of a block are known."""
 
-    def __init__(self, coding: Coding, codes: Codes):
+    def __init__(self, coding: Any, codes: Codes):
         self.anchors_, self._codes = coding.anchors_, codes
 
     def encode(self, rows, n_jobs=None) -> Codes:

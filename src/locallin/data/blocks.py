@@ -1,6 +1,6 @@
 """Blocks of rows: tuples of rows, labels and, where there are any, weights."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ def cut(block: tuple, start: int, stop: int | None = None) -> tuple:
     return tuple(None if part is None else part[start:stop] for part in block)
 
 
-def joined(blocks: list[tuple]) -> tuple:
+def joined(blocks: Sequence[tuple]) -> tuple:
     """Blocks as one."""
     if len(blocks) == 1:
         return blocks[0]

@@ -27,7 +27,7 @@ import numpy as np
 from locallin.kernels._jit import jit
 from locallin.kernels.coding import SOFT_ASSIGNMENT, perplexity
 from locallin.kernels.losses import loss_slope, loss_value
-from locallin.kernels.rows import add_scaled, dot, get_row
+from locallin.kernels.rows import Codes, Rows, add_scaled, dot, get_row
 
 
 class Parameters(NamedTuple):
@@ -36,6 +36,54 @@ class Parameters(NamedTuple):
     coef: np.ndarray
     intercept: np.ndarray
     anchors: np.ndarray
+
+
+class CodedLoss(NamedTuple):
+    """The loss of a coded row: codes of loss and coding, and the bandwidth.
+
+    ``bandwidth`` has shape (1,) or (m,).
+    """
+
+    loss: int
+    kind: int
+    bandwidth: np.ndarray
+
+
+class Derivatives(NamedTuple):
+    """Derivatives of the mean loss of n rows with ``n_entries`` codes.
+
+    ``slopes`` (n, n_scores) by f_c(x_i), ``pulls`` (n_entries,) are e_ij with
+    dL/dv_j = sum_i e_ij (x_i - v_j), ``widths`` are by the logarithm of the bandwidth.
+    """
+
+    slopes: np.ndarray
+    pulls: np.ndarray
+    widths: np.ndarray
+
+
+class CodedBatch(NamedTuple):
+    """Rows as anchors (x) and as local models (phi) see them, codes, derivatives.
+
+    ``entries`` are the codes in the order of the anchors.
+    """
+
+    x_rows: Rows
+    phi_rows: Rows
+    codes: Codes
+    entries: tuple
+    slopes: np.ndarray
+    pulls: np.ndarray
+
+
+class Penalty(NamedTuple):
+    """alpha and B^2, and a gradient that is added to that of the weights.
+
+    ``extra`` has the shape of coef, or (0, 0, 0) where there is none.
+    """
+
+    alpha: float
+    intercept_step: float
+    extra: np.ndarray
 
 
 class Rates(NamedTuple):
@@ -64,29 +112,25 @@ def csr_entry_scores(rows, entries, coef, intercept, out):
 
 
 @jit
-def slopes_and_pulls(
-    codes, distances, scores, target, loss, kind, bandwidth, slopes, pulls, widths
-):
+def slopes_and_pulls(codes, distances, scores, target, objective, out):
     """Derivatives of the batch's mean loss, row by row.
 
     Parameters
     ----------
     distances : array of shape (n_entries,)
     scores : array of shape (n_entries, n_scores)
-        What ``entry_scores`` wrote.
-    bandwidth : array of shape (1,) or (m,)
-    slopes : array of shape (n, n_scores)
-        Output: derivative by f_c(x_i).
-    pulls : array of shape (n_entries,)
-        Output: e_ij, with dL/dv_j = sum_i e_ij (x_i - v_j).
-    widths : array of shape of bandwidth
-        Output: derivative by the logarithm of the bandwidth.
+        Written by ``entry_scores``.
+    objective : CodedLoss
+    out : Derivatives
+        Output.
 
     Returns
     -------
     tuple of float
         Sums over rows of the loss, the number of active anchors, the perplexity.
     """
+    loss, kind, bandwidth = objective
+    slopes, pulls, widths = out
     labels, positive, weights = target
     n = labels.size
     total, active, spread = 0.0, 0.0, 0.0
@@ -131,13 +175,12 @@ def slopes_and_pulls(
 
 
 @jit
-def anchor_gradient(x_rows, phi_rows, codes, entries, j, slopes, pulls, anchors, out):
+def anchor_gradient(batch, j, anchors, out):
     """Gradient of the batch's mean loss by w_j, b_j and v_j, without the penalty.
 
-    ``x_rows`` are what the anchors see, ``phi_rows`` what the local models see: the
-    same rows, or rows without features for constant local models. ``out`` are the
-    three arrays of one anchor.
+    ``out`` are the three arrays of one anchor.
     """
+    x_rows, phi_rows, codes, entries, slopes, pulls = batch
     start, entry, row = entries
     coef_out, intercept_out, anchor_out = out
     coef_out[:] = 0.0
@@ -183,10 +226,7 @@ def adam(parameters, gradient, first, second, rate, rates):
 
 
 @jit
-def adam_step(
-    x_rows, phi_rows, codes, entries, slopes, pulls, parameters, first, second,
-    alpha, intercept_step, extra, rates,
-):  # fmt: skip
+def adam_step(batch, parameters, first, second, penalty, rates):
     """Step every anchor's models and the anchor itself, one anchor at a time.
 
     The gradient of one anchor stays in the cache between being summed and being
@@ -194,11 +234,13 @@ def adam_step(
 
     Parameters
     ----------
+    batch : CodedBatch
     parameters, first, second : Parameters
         The model and Adam's two moments, updated.
-    extra : array of the shape of coef, or of shape (0, 0, 0)
-        Added to the gradient of the weights where it is not empty.
+    penalty : Penalty
+    rates : Rates
     """
+    alpha, intercept_step, extra = penalty
     m, n_scores, width = parameters.coef.shape
     dtype = parameters.coef.dtype
     decay = dtype.type(alpha)
@@ -211,10 +253,7 @@ def adam_step(
         np.empty(parameters.anchors.shape[1], dtype),
     )
     for j in range(m):
-        anchor_gradient(
-            x_rows, phi_rows, codes, entries, j, slopes, pulls, parameters.anchors,
-            gradient,
-        )  # fmt: skip
+        anchor_gradient(batch, j, parameters.anchors, gradient)
         for c in range(n_scores):
             w, gw = parameters.coef[j, c], coef_gradient[c]
             for d in range(width):

@@ -9,6 +9,8 @@ and an average with the same weights,
     mean = mean_scale * (mean_anchors + anchor_mix * anchors)
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
@@ -21,7 +23,7 @@ from locallin.kernels.coding import (
     soft_assignment,
     soft_assignment_by_anchor,
 )
-from locallin.kernels.joint import slopes_and_pulls
+from locallin.kernels.joint import Derivatives, slopes_and_pulls
 from locallin.kernels.linear import (
     DECAY,
     SMALLEST_SCALE,
@@ -34,6 +36,26 @@ from locallin.kernels.linear import (
 from locallin.kernels.losses import loss_curvature
 from locallin.kernels.rows import Codes, dot, get_row, squared_norm
 
+# The scalars of the lazy steps, by their place in ``state``.
+T, SCALE, MEAN_SCALE, MIX, ANCHOR_MIX = range(5)
+
+
+def fresh_state(t: float) -> np.ndarray:
+    """Scalars at time t with nothing to settle."""
+    return np.array([t, 1.0, 1.0, 0.0, 0.0])
+
+
+class AnchorMoves(NamedTuple):
+    """Neighbors of a row, and how anchors move.
+
+    ``rate`` is the first step along the negative gradient, which falls like that of the
+    local models; ``reach`` the largest distance of one step.
+    """
+
+    n_neighbors: int
+    rate: float
+    reach: float
+
 
 @jit
 def settle_anchors(anchors, mean_anchors, state, average):
@@ -41,9 +63,9 @@ def settle_anchors(anchors, mean_anchors, state, average):
     if average:
         for j in range(anchors.shape[0]):
             for d in range(anchors.shape[1]):
-                mixed = mean_anchors[j, d] + state[4] * anchors[j, d]
-                mean_anchors[j, d] = state[2] * mixed
-    state[4] = 0.0
+                mixed = mean_anchors[j, d] + state[ANCHOR_MIX] * anchors[j, d]
+                mean_anchors[j, d] = state[MEAN_SCALE] * mixed
+    state[ANCHOR_MIX] = 0.0
 
 
 @jit
@@ -71,114 +93,137 @@ def _move_anchor(values, indices, share, v, mean_v, mix):
 
 
 @jit
+def _code_row(values, indices, anchors, norms, objective, room):
+    """Distances and weights of the nearest anchors of a row; how many are active."""
+    everyone, keys, near, where, weights = room
+    m, bandwidth = anchors.shape[0], objective.bandwidth
+    priced = objective.kind == ADAPTIVE and bandwidth.size > 1
+    all_distances(values, indices, anchors, norms, everyone, m, keys)
+    if priced:
+        for j in range(m):
+            keys[j] *= bandwidth[j]
+    smallest(keys, m, near, where)
+    weights[:] = near
+    k = near.size
+    if objective.kind == SOFT_ASSIGNMENT and bandwidth.size > 1:
+        soft_assignment_by_anchor(weights, where, bandwidth)
+    elif objective.kind == SOFT_ASSIGNMENT:
+        soft_assignment(weights, bandwidth[0])
+    elif priced:
+        k = adaptive(weights, 1.0)
+        for p in range(k):
+            near[p] /= bandwidth[where[p]]
+    else:
+        k = adaptive(weights, bandwidth[0])
+    return k
+
+
+@jit
+def _step_models(phi, phi_indices, codes, slopes, weight, iterate, state, plan):
+    """The step of the local models for one row; returns the new scale of W."""
+    schedule, curvature = plan
+    clock = state[T] + schedule.t0
+    eta = 1.0 / (schedule.alpha * clock)
+    if curvature > 0.0 and weight > 0.0:
+        norm = feature_norm(phi, codes, 0, schedule.intercept_step)
+        eta = min(eta, 1.0 / (curvature * weight * norm))
+    shrunk = state[SCALE] * (1.0 - 1.0 / clock)
+    for c in range(slopes.shape[1]):
+        if slopes[0, c] != 0.0:
+            step_class(
+                phi, phi_indices, codes, 0, c, -eta * slopes[0, c],
+                iterate, shrunk, state[MIX], schedule,
+            )  # fmt: skip
+    return shrunk
+
+
+@jit
+def _advance(state, shrunk, average):
+    """Take note of a step: the clock, the scale of W, and the weights of the mean."""
+    state[T] += 1.0
+    state[SCALE] = shrunk
+    if average:
+        share = (1.0 + DECAY) / (state[T] + 1.0 + DECAY)
+        state[MEAN_SCALE] *= 1.0 - share
+        state[MIX] += share * shrunk / state[MEAN_SCALE]
+        state[ANCHOR_MIX] += share / state[MEAN_SCALE]
+
+
+@jit
 def joint_sgd_steps(
-    x_rows, phi_rows, target, order, parameters, means, state, schedule,
-    loss, kind, n_neighbors, bandwidth, anchor_rate, anchor_reach,
-):  # fmt: skip
+    rows, target, order, parameters, means, state, schedule, objective, moves
+):
     """One step for each row named in ``order``.
 
     Parameters
     ----------
+    rows : tuple of Rows
+        As anchors and as local models see them.
     parameters, means : Parameters
         The iterate and its average, updated.
     state : array (t, scale, mean_scale, mix, anchor_mix), updated
-    bandwidth : array of shape (1,) or (m,)
-    anchor_rate : float
-        First step of the anchors along the negative gradient; it falls like the
-        step of the local models.
-    anchor_reach : float
-        Largest distance that an anchor moves in one step.
+    objective : CodedLoss
+    moves : AnchorMoves
 
     Returns
     -------
     tuple of float
         Sums over rows of the loss, the number of active anchors, the perplexity.
     """
+    x_rows, phi_rows = rows
     coef, intercept, anchors = parameters
     iterate = Iterate(coef, intercept, means.coef, means.intercept)
     m, n_scores, _ = coef.shape
-    curvature = loss_curvature(loss)
+    n_neighbors = moves.n_neighbors
+    plan = schedule, loss_curvature(objective.loss)
     norms = np.empty(m)
     for j in range(m):
         norms[j] = squared_norm(anchors[j])
-    everyone = np.arange(m)
-    keys = np.empty(m)
     near, where = np.empty(n_neighbors), np.empty(n_neighbors, np.int64)
     weights = np.empty(n_neighbors, coef.dtype)
+    room = np.arange(m), np.empty(m), near, where, weights
     indptr = np.zeros(2, np.int64)
     scores = np.empty((n_neighbors, n_scores))
-    slopes = np.empty((1, n_scores))
-    pulls = np.empty(n_neighbors)
-    widths = np.empty(bandwidth.size)
-    priced = kind == ADAPTIVE and bandwidth.size > 1
+    out = Derivatives(
+        np.empty((1, n_scores)),
+        np.empty(n_neighbors),
+        np.empty(objective.bandwidth.size),
+    )
     total, active, spread = 0.0, 0.0, 0.0
     for i in order:
         x, x_indices = get_row(x_rows, i)
         phi, phi_indices = get_row(phi_rows, i)
-        all_distances(x, x_indices, anchors, norms, everyone, m, keys)
-        if priced:
-            for j in range(m):
-                keys[j] *= bandwidth[j]
-        smallest(keys, m, near, where)
-        weights[:] = near
-        k = n_neighbors
-        if kind == SOFT_ASSIGNMENT and bandwidth.size > 1:
-            soft_assignment_by_anchor(weights, where, bandwidth)
-        elif kind == SOFT_ASSIGNMENT:
-            soft_assignment(weights, bandwidth[0])
-        elif priced:
-            k = adaptive(weights, 1.0)
-            for p in range(k):
-                near[p] /= bandwidth[where[p]]
-        else:
-            k = adaptive(weights, bandwidth[0])
+        k = _code_row(x, x_indices, anchors, norms, objective, room)
         indptr[1] = k
         codes = Codes(indptr, where[:k], weights[:k])
         for p in range(k):
             for c in range(n_scores):
                 product = dot(phi, phi_indices, coef[where[p], c])
-                scores[p, c] = state[1] * (product + intercept[where[p], c])
+                scores[p, c] = state[SCALE] * (product + intercept[where[p], c])
         row = Target(
             target.labels[i : i + 1], target.positive, target.weights[i : i + 1]
         )
-        sums = slopes_and_pulls(
-            codes, near, scores, row, loss, kind, bandwidth, slopes, pulls, widths
-        )
+        sums = slopes_and_pulls(codes, near, scores, row, objective, out)
         total += sums[0]
         active += sums[1]
         spread += sums[2]
-        weight = target.weights[i]
-        clock = state[0] + schedule.t0
-        eta = 1.0 / (schedule.alpha * clock)
-        if curvature > 0.0 and weight > 0.0:
-            norm = feature_norm(phi, codes, 0, schedule.intercept_step)
-            eta = min(eta, 1.0 / (curvature * weight * norm))
-        shrunk = state[1] * (1.0 - 1.0 / clock)
-        for c in range(n_scores):
-            if slopes[0, c] != 0.0:
-                step_class(
-                    phi, phi_indices, codes, 0, c, -eta * slopes[0, c],
-                    iterate, shrunk, state[3], schedule,
-                )  # fmt: skip
-        if anchor_rate > 0.0:
-            rate = anchor_rate * schedule.t0 / clock
+        shrunk = _step_models(
+            phi, phi_indices, codes, out.slopes, target.weights[i], iterate, state, plan
+        )
+        if moves.rate > 0.0:
+            rate = moves.rate * schedule.t0 / (state[T] + schedule.t0)
             for p in range(k):
-                share = -rate * pulls[p]
+                share = -rate * out.pulls[p]
                 if share != 0.0:
-                    longest = anchor_reach / near[p]
+                    longest = moves.reach / near[p]
                     share = min(max(share, -longest), longest)
                     j = where[p]
                     _move_anchor(
-                        x, x_indices, share, anchors[j], means.anchors[j], state[4]
-                    )
+                        x, x_indices, share, anchors[j], means.anchors[j],
+                        state[ANCHOR_MIX],
+                    )  # fmt: skip
                     norms[j] = squared_norm(anchors[j])
-        state[0] += 1.0
-        state[1] = shrunk
-        if schedule.average:
-            part = (1.0 + DECAY) / (state[0] + 1.0 + DECAY)
-            state[2] *= 1.0 - part
-            state[3] += part * shrunk / state[2]
-            state[4] += part / state[2]
-        if state[1] < SMALLEST_SCALE or state[2] < SMALLEST_SCALE:
+        _advance(state, shrunk, schedule.average)
+        if state[SCALE] < SMALLEST_SCALE or state[MEAN_SCALE] < SMALLEST_SCALE:
             settle_all(parameters, means, state, schedule.average)
     return total, active, spread

@@ -1,7 +1,7 @@
 """The skeleton of methods with anchors: coding, scores and local weights."""
 
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -78,9 +78,10 @@ class AnchoredClassifier(EpochClassifier):
     }
 
     # Options that a method need not offer.
-    feature_map = n_neighbors = None
-    anchors = "kmeans"
-    coding = "adaptive"
+    feature_map: Any = None
+    n_neighbors: int | None = None
+    anchors: Any = "kmeans"
+    coding: Any = "adaptive"
     coding_space = "input"
     local_model = "linear"
     multi_class = "ovr"
@@ -115,9 +116,10 @@ class AnchoredClassifier(EpochClassifier):
         self.feature_map_, self.coding_ = space.feature_map, space.coding
         self.alpha_, self.intercept_scaling_, self._row_norm = space.scales
         self._spread = space.spread
-        vars(self).pop("anchor_path_", None)
         if space.anchor_path is not None:
             self.anchor_path_ = space.anchor_path
+        elif hasattr(self, "anchor_path_"):
+            del self.anchor_path_
         return views
 
     def _grow(self, given: FitInput, anchor_view):
@@ -134,7 +136,11 @@ class AnchoredClassifier(EpochClassifier):
             return float(self.t0)
         return 1.0 / (self.alpha_ * find_step(convex, start[:2], self.shuffle, rng))
 
-    def _held_out(self, X, labels, weights) -> HeldOut:
+    def _held_out(self, given: FitInput) -> HeldOut | None:
+        """Rows for early stopping with their codes, if there are any."""
+        if given.held_out is None:
+            return None
+        X, labels, weights = given.held_out
         anchor_rows, model_rows = map(as_rows, row_views(self, X))
         codes = self.coding_.encode(anchor_rows, self.n_jobs)
         return HeldOut(CodedRows(anchor_rows, model_rows, codes), labels, weights)
@@ -163,7 +169,7 @@ class AnchoredClassifier(EpochClassifier):
             n_jobs=self.n_jobs,
         )
 
-    def _held_out_scores(self, rows: CodedRows, coef, intercept) -> np.ndarray:
+    def _held_out_scores(self, rows: CodedRows, coef, intercept, *more) -> np.ndarray:
         return score_rows(rows.model_rows, rows.codes, coef, intercept)
 
     def _in_coded_blocks(self, X, function) -> np.ndarray:

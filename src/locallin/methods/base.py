@@ -2,6 +2,7 @@
 
 from copy import copy
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -48,7 +49,7 @@ def forget_learning(estimator) -> None:
 def with_model(estimator, *learned):
     """A copy of a fitted estimator with other parameters of its local models."""
     model = copy(estimator)
-    vars(model).update(estimator._learned_attributes(*learned))
+    model._set(estimator._learned_attributes(*learned))
     return model
 
 
@@ -249,8 +250,12 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
     def _set_state(self, state: LearningState) -> None:
         arrays = state.to_arrays()
         model = [arrays.pop(name) for name in self._model_arrays()]
-        vars(self).update(self._learned_attributes(*model))
+        self._set(self._learned_attributes(*model))
         self._learning = arrays
+
+    def _set(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
 
     def _detach(self) -> None:
         """Copy the arrays that others may hold and learning from a block changes."""
@@ -354,7 +359,7 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             run.interrupted = stream.learn()
         return self
 
-    def _learned_attributes(self, coef, intercept) -> dict:
+    def _learned_attributes(self, coef, intercept, *more) -> dict:
         """Fitted attributes that hold the parameters a solver has reached."""
         return {"coef_": coef, "intercept_": intercept}
 

@@ -54,8 +54,8 @@ class DULLSVMClassifier(JointClassifier):
         "adam" takes mini-batches with adaptive steps; "sgd" is the paper's algorithm,
         one row at a time, averaged, which also works on streams.
     init : {"zeros", "convex"}, default="zeros"
-        Whether the local models start at zero or, as in the paper, at the convex
-        solution for the first anchors.
+        Whether the local models start at zero or at the convex solution for the first
+        anchors. The paper does not say where they start.
     max_iter : int, default=30
         Largest number of passes over the data. "adam" plans its steps for all of them.
     tol : float or None, default=None

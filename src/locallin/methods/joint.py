@@ -65,8 +65,7 @@ class JointClassifier(AnchoredClassifier):
         views = self._fit_space(given)
         problem = self._joint_problem(views, given)
         start, t0 = self._start(problem, views, given)
-        held_out = given.held_out and self._held_out(*given.held_out)
-        monitor = FitMonitor(self, held_out, given.X, given.y)
+        monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
         if self.solver == "adam":
             solution = solve_adam(
                 problem,
@@ -84,7 +83,7 @@ class JointClassifier(AnchoredClassifier):
                 max_iter=self.max_iter, monitor=monitor,
             )  # fmt: skip
         self._learning = solution.state_arrays(averaged=False)
-        vars(self).update(monitor.finish(solution))
+        self._set(monitor.finish(solution))
         self._record(solution)
         return solution.interrupted
 
@@ -94,8 +93,8 @@ class JointClassifier(AnchoredClassifier):
         problem = self._joint_problem(views, given, stream=True)
         start = self._parameters() if given.resume else problem.zeros()
         if self.solver == "adam":
-            batch_size = self._batch_size(given.n_rows, epochs)
-            n_steps = epochs * max(1, round(given.n_rows / batch_size))
+            batch_size = self._batch_size(given.n_planned, epochs)
+            n_steps = epochs * max(1, round(given.n_planned / batch_size))
             state = AdamState.fresh(problem, n_steps, batch_size, epochs)
             self._learning = state.to_arrays()
         else:
@@ -103,7 +102,7 @@ class JointClassifier(AnchoredClassifier):
             t0 = self._first_clock(convex, start, given.rng)
             self._learning = {"t": np.asarray(0.0), "t0": np.asarray(t0)}
         bandwidth = problem.coding.bandwidth
-        vars(self).update(self._learned_attributes(*start, bandwidth))
+        self._set(self._learned_attributes(*start, bandwidth))
 
     def _end_stream(self) -> None:
         if self.solver == "adam":
@@ -117,7 +116,7 @@ class JointClassifier(AnchoredClassifier):
             solution = self._stream_adam(problem, start, given.rng)
         else:
             solution = self._stream_sgd(problem, start, views, given)
-        vars(self).update(self._learned_attributes(*solution.learned))
+        self._set(self._learned_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self._record(solution, getattr(self, "objective_history_", []))
         return solution.interrupted
@@ -271,8 +270,8 @@ class JointClassifier(AnchoredClassifier):
             **{"tol": None if self.early_stopping else self.tol, **more},
         )
 
-    def _held_out_scores(self, rows: CodedRows, coef, intercept, anchors, bandwidth):
-        codes = self._coding_at(anchors, bandwidth).encode(rows.anchor_rows)
+    def _held_out_scores(self, rows: CodedRows, coef, intercept, *moved) -> np.ndarray:
+        codes = self._coding_at(*moved).encode(rows.anchor_rows)
         return score_rows(rows.model_rows, codes, coef, intercept)
 
     def _coding_at(self, anchors, bandwidth):
@@ -281,9 +280,9 @@ class JointClassifier(AnchoredClassifier):
         coding.bandwidth_ = bandwidth if bandwidth.size > 1 else bandwidth.item()
         return coding
 
-    def _learned_attributes(self, coef, intercept, anchors, bandwidth) -> dict:
+    def _learned_attributes(self, coef, intercept, *moved) -> dict:
         return {
             "coef_": coef,
             "intercept_": intercept,
-            "coding_": self._coding_at(anchors, bandwidth),
+            "coding_": self._coding_at(*moved),
         }

@@ -254,11 +254,10 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def _fit(self, given: FitInput) -> bool:
         problem = self._convex_problem(self._fit_space(given), given)
-        held_out = given.held_out and self._held_out(*given.held_out)
-        monitor = FitMonitor(self, held_out, given.X, given.y)
+        monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
         solve = self._solve_sgd if self.solver == "sgd" else self._solve_dual
         solution = solve(problem, given, monitor)
-        vars(self).update(monitor.finish(solution))
+        self._set(monitor.finish(solution))
         return solution.interrupted
 
     def _solve_sgd(self, problem, given: FitInput, monitor):
@@ -274,11 +273,14 @@ class LLSVMClassifier(AnchoredClassifier):
             average=self.average,
             shuffle=self.shuffle,
             rng=given.rng,
-            clock=(0.0, None if self.t0 == "auto" else self.t0),
+            clock=(0.0, self._given_t0()),
             monitor=monitor,
         )
         self._learning = solution.state_arrays(averaged=False)
         return solution
+
+    def _given_t0(self) -> float | None:
+        return None if isinstance(self.t0, str) else float(self.t0)
 
     def _solve_dual(self, problem, given: FitInput, monitor):
         dual = self._carried.get("dual") if given.resume else None
@@ -293,7 +295,9 @@ class LLSVMClassifier(AnchoredClassifier):
             monitor=monitor,
         )
         self.dual_gap_ = solution.gap
-        self._learning = {"dual": solution.dual} if self.warm_start else {}
+        self._learning = {}
+        if self.warm_start and solution.dual is not None:
+            self._learning["dual"] = solution.dual
         return solution
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
@@ -317,7 +321,7 @@ class LLSVMClassifier(AnchoredClassifier):
             start = tuple(map(np.copy, mean))
         if "iterate_coef" in carried:
             start = carried["iterate_coef"], carried["iterate_intercept"]
-        clock = 0.0, None if self.t0 == "auto" else self.t0
+        clock = 0.0, self._given_t0()
         if "t" in carried:
             clock = carried["t"].item(), carried["t0"].item()
         solution = solve_sgd(

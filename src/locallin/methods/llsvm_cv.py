@@ -293,7 +293,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
         self.scores_, self.path_iterations_ = path.scores, path.iterations
         self.best_score_ = float(path.scores[path.best].mean())
         if path.interrupted:
-            vars(self).update(self._learned_attributes(*path.mean))
+            self._set(self._learned_attributes(*path.mean))
             self.n_iter_, self.objective_history_ = 0, np.empty(0)
             self.dual_gap_ = np.inf
             return True
@@ -343,7 +343,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
             f"That is at the chosen alpha={self.alpha_:.3g}. Raise max_iter or tol, "
             "scale the features, or leave out the smallest alphas."
         )
-        vars(self).update(monitor.finish(solution, remedy))
+        self._set(monitor.finish(solution, remedy))
         return solution.interrupted
 
     def _growing_model(self):
@@ -395,8 +395,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
         """The problem of some rows, and the others as they are scored."""
         kept = np.zeros_like(given.weights)
         kept[train] = given.weights[train]
-        kept = given._replace(weights=kept)
-        target, visits = make_target(kept, type(self).__name__)
+        fold = given._replace(weights=kept)
+        target, visits = make_target(fold, type(self).__name__)
         anchor_rows, model_rows = (as_rows(view[held]) for view in views)
         indptr, indices, values = problem.codes
         shape = len(given.weights), problem.n_anchors
@@ -425,7 +425,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
         def score(fold, solution, alpha):
             model = with_model(self, *solution.learned)
             vars(model).pop("feature_names_in_", None)  # fold.X has none
-            vars(model).update(alpha_=alpha, n_jobs=1)
+            model.alpha_, model.n_jobs = alpha, 1
             extra = {"sample_weight": fold.held.weights} if weighted else {}
             value = scorer(model, fold.X, fold.y, **extra)
             if np.isnan(value):

@@ -1,6 +1,7 @@
 """Multiclass latent locally linear SVM (Fornoni, Caputo & Orabona, ACML 2013)."""
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -223,7 +224,7 @@ class ML3Classifier(EpochClassifier):
         clock = self._carried["t"].item() if given.resume else 0
         problem = self._problem(given)
         n_rows = len(problem.visits)
-        held_out = given.held_out and HeldOut(*given.held_out)
+        held_out = HeldOut(*given.held_out) if given.held_out else None
         monitor = FitMonitor(self, held_out, given.X, given.y)
         average_from = self.max_iter + 1
         if self.average:
@@ -241,7 +242,7 @@ class ML3Classifier(EpochClassifier):
             fresh=self._classes_not_met() if given.resume else (),
             monitor=monitor,
         )
-        vars(self).update(monitor.finish(solution))
+        self._set(monitor.finish(solution))
         self._learning = {
             "t": np.asarray(clock + n_rows * solution.n_iter),
             "met": np.ones(len(self.classes_), bool),
@@ -291,7 +292,7 @@ class ML3Classifier(EpochClassifier):
         if average:
             names = "iterate_coef", "iterate_intercept"
             self._learning |= zip(names, solution.iterate, strict=True)
-        vars(self).update(self._learned_attributes(*solution.learned))
+        self._set(self._learned_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self.objective_history_ = np.append(
             getattr(self, "objective_history_", []), solution.objective_history
@@ -307,7 +308,7 @@ class ML3Classifier(EpochClassifier):
     def _problem(self, given: FitInput, *, stream=False):
         target, visits = make_target(given, type(self).__name__, stream=stream)
         self.p_ = float(self.p)
-        n_models = self.n_models
+        n_models: Any = self.n_models
         if given.resume:
             n_models = self.coef_.shape[1]
         elif n_models == "auto":

@@ -36,7 +36,8 @@ class FitMonitor:
     def __call__(self, epoch: int, objective: float, *learned) -> bool:
         """Take note of an epoch that ended at the given parameters; True to stop."""
         self._history.append(objective)
-        last = self._held_out is not None and self._measure(epoch, learned)
+        held_out = self._held_out
+        last = held_out is not None and self._measure(held_out, epoch, learned)
         text = f"epoch {epoch}/{self._estimator.max_iter}: objective {objective:.6g}"
         if self._accuracy:
             text += f", held-out accuracy {self._accuracy[-1]:.4f}"
@@ -44,8 +45,7 @@ class FitMonitor:
             epoch, text, lambda: self._attributes(learned, epoch), last=last
         )
 
-    def _measure(self, epoch, learned) -> bool:
-        held = self._held_out
+    def _measure(self, held: HeldOut, epoch: int, learned: tuple) -> bool:
         scores = self._estimator._held_out_scores(held.rows, *learned)
         right = winning_classes(scores) == held.labels
         accuracy = float(np.average(right, weights=held.weights))

@@ -2,35 +2,21 @@
 
 import numpy as np
 
-# Ridge on the Gram matrix, relative to its mean diagonal. With more anchors than
-# weights it is singular and its logarithm does not exist.
-_RIDGE = 1e-3
-
-
-def diversity(coef: np.ndarray, importance: np.ndarray) -> float:
-    """R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper, with a ridge on G.
-
-    Parameters
-    ----------
-    coef : ndarray of shape (n_anchors, n_scores, n_features)
-        Weights; the local models of one anchor count as one vector.
-    importance : ndarray of shape (n_anchors,)
-        Diagonal of Q: each anchor's share of all coding weight.
-
-    Returns
-    -------
-    float
-        Relative entropy of Q to the normalised Gram matrix, up to a constant.
-    """
-    values, vectors = _spectrum(coef)
-    logs = np.log(values / values.sum())
-    return float(-(importance @ (vectors**2 @ logs)))
+# Ridge on the Gram matrix, relative to its mean diagonal, in every case: with more
+# anchors than weights it is singular and its logarithm does not exist.
+RIDGE = 1e-3
 
 
 def diversity_gradient(
     coef: np.ndarray, importance: np.ndarray, out: np.ndarray | None = None
 ) -> np.ndarray:
-    """Exact gradient of R by the weights ``coef``, in ``out`` if given.
+    """Exact gradient of the diversity term by the weights, in ``out`` if given.
+
+    R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper: the relative entropy of Q
+    to the normalised Gram matrix G of the local models, up to a constant, with a ridge
+    on G. ``coef`` has shape (n_anchors, n_scores, n_features), and the local models of
+    one anchor count as one vector; ``importance`` is the diagonal of Q, each anchor's
+    share of all coding weight.
 
     The paper's W G^-1 Q is right only where Q and G commute. In general the
     derivative of the matrix logarithm in its eigenbasis is the table of divided
@@ -52,8 +38,8 @@ def diversity_gradient(
     by_gram = -(vectors @ inner @ vectors.T)
     m = len(values)
     # The ridge moves with the trace, and so does the normalisation.
-    trace = values.sum() / (1.0 + _RIDGE)
-    by_gram[np.diag_indices(m)] += _RIDGE / m * np.trace(by_gram) + 1.0 / trace
+    trace = values.sum() / (1.0 + RIDGE)
+    by_gram[np.diag_indices(m)] += RIDGE / m * np.trace(by_gram) + 1.0 / trace
     by_gram = (2.0 * by_gram).astype(coef.dtype)
     np.matmul(by_gram, coef.reshape(m, -1), out=out.reshape(m, -1))
     return out
@@ -66,6 +52,6 @@ def _spectrum(coef):
     trace = np.trace(gram)
     if not trace > 0.0:
         return None, None
-    gram[np.diag_indices(len(gram))] += _RIDGE * trace / len(gram)
+    gram[np.diag_indices(len(gram))] += RIDGE * trace / len(gram)
     values, vectors = np.linalg.eigh(gram)
     return np.maximum(values, 1e-12 * values[-1]), vectors

@@ -21,17 +21,27 @@ from locallin.engine.matrix import (
 )
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.joint import (
+    CodedBatch,
+    CodedLoss,
+    Derivatives,
     Parameters,
+    Penalty,
     Rates,
     adam,
     adam_step,
     csr_entry_scores,
     slopes_and_pulls,
 )
-from locallin.kernels.joint_sgd import joint_sgd_steps, settle_all
+from locallin.kernels.joint_sgd import (
+    AnchorMoves,
+    T,
+    fresh_state,
+    joint_sgd_steps,
+    settle_all,
+)
 from locallin.kernels.linear import Schedule, Target
 from locallin.kernels.predict import dense_entry_scores, entries_by_anchor
-from locallin.kernels.rows import Codes, Rows
+from locallin.kernels.rows import Rows
 from locallin.solvers.convex import Stall
 from locallin.solvers.diversity import diversity_gradient
 
@@ -92,19 +102,6 @@ class JointProblem:
 
 
 @dataclass
-class Batch:
-    """Some rows with their codes, and the derivatives of their mean loss."""
-
-    rows: tuple[Rows, Rows]
-    codes: Codes
-    entries: tuple
-    slopes: np.ndarray
-    pulls: np.ndarray
-    widths: np.ndarray
-    sums: tuple[float, float, float]  # loss, active anchors, perplexity
-
-
-@dataclass
 class JointSolution:
     """What a solver hands back, also when it was interrupted."""
 
@@ -131,8 +128,9 @@ class JointSolution:
         if self.clock is None:
             return {}
         arrays = dict(zip(("t", "t0"), map(np.asarray, self.clock), strict=True))
-        arrays["importance"] = self.importance
-        if averaged:
+        if self.importance is not None:
+            arrays["importance"] = self.importance
+        if averaged and self.iterate is not None:
             fields = self.iterate._asdict().items()
             arrays |= {f"iterate_{name}": array for name, array in fields}
         return arrays
@@ -173,8 +171,12 @@ def differentiate(
     bandwidth: np.ndarray,
     chosen: np.ndarray,
     rows: tuple[Rows, Rows],
-) -> Batch:
-    """Codes and derivatives of the chosen rows at the current parameters."""
+) -> tuple[CodedBatch, np.ndarray, tuple[float, float, float]]:
+    """Codes and derivatives of the chosen rows at the current parameters.
+
+    Also the derivatives by the logarithm of the bandwidth, and sums over the rows of
+    loss, active anchors and perplexity.
+    """
     anchor_rows, model_rows = rows
     coding = problem.coding._replace(anchors=parameters.anchors, bandwidth=bandwidth)
     codes, distances = encode_with_distances(anchor_rows, coding)
@@ -188,14 +190,15 @@ def differentiate(
         dense_entry_scores(model_rows.data, entries, *map(read_only, model), scores)
     else:
         csr_entry_scores(model_rows, entries, *model, scores)
-    slopes = np.empty((len(chosen), len(positive)), dtype)
-    pulls = np.empty(len(codes.indices), dtype)
-    widths = np.empty(len(bandwidth))
-    sums = slopes_and_pulls(
-        codes, distances, scores, target, problem.loss, coding.kind,
-        bandwidth, slopes, pulls, widths,
-    )  # fmt: skip
-    return Batch(rows, codes, entries, slopes, pulls, widths, sums)
+    out = Derivatives(
+        slopes=np.empty((len(chosen), len(positive)), dtype),
+        pulls=np.empty(len(codes.indices), dtype),
+        widths=np.empty(len(bandwidth)),
+    )
+    objective = CodedLoss(problem.loss, coding.kind, bandwidth)
+    sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
+    batch = CodedBatch(*rows, codes, entries, out.slopes, out.pulls)
+    return batch, out.widths, sums
 
 
 class AdamState(NamedTuple):
@@ -216,8 +219,10 @@ class AdamState(NamedTuple):
         """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
         like = problem.zeros()
         return cls(
-            *(Parameters(*map(np.zeros_like, like)) for _ in range(2)),
-            *(np.zeros_like(problem.coding.bandwidth) for _ in range(2)),
+            Parameters(*map(np.zeros_like, like)),
+            Parameters(*map(np.zeros_like, like)),
+            np.zeros_like(problem.coding.bandwidth),
+            np.zeros_like(problem.coding.bandwidth),
             np.zeros(len(like.anchors)),
             np.array([0.0, n_steps]),
             np.array([batch_size, passes], float),
@@ -226,11 +231,14 @@ class AdamState(NamedTuple):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "AdamState":
         """From what ``to_arrays`` returned."""
-        moments = (
-            Parameters(*(arrays[f"{moment}_{name}"] for name in Parameters._fields))
-            for moment in cls._fields[:2]
-        )
-        return cls(*moments, *(arrays[name] for name in cls._fields[2:]))
+
+        def moment(order: str) -> Parameters:
+            return Parameters(
+                *(arrays[f"{order}_{name}"] for name in Parameters._fields)
+            )
+
+        rest = (arrays[name] for name in cls._fields[2:])
+        return cls(moment("first"), moment("second"), *rest)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name."""
@@ -256,9 +264,11 @@ class AdamState(NamedTuple):
         step, n_steps = self.steps
         shape = _rate_shape(step / n_steps) if n_steps else _endless_shape(step)
         now = Rates(
-            *(shape * rates[k] for k in ("coef", "intercept", "anchors")),
-            1.0 - 0.9**step,
-            1.0 - 0.999**step,
+            coef=shape * rates["coef"],
+            intercept=shape * rates["intercept"],
+            anchors=shape * rates["anchors"],
+            first_bias=1.0 - 0.9**step,
+            second_bias=1.0 - 0.999**step,
         )
         return now, shape * rates["bandwidth"]
 
@@ -317,12 +327,15 @@ def _adam_epoch(
     with_diversity = problem.diversity > 0.0
     extra = np.empty(parameters.coef.shape if with_diversity else (0, 0, 0), dtype)
     spacing = -(-len(batches) // max(1, round(len(batches) / _DIVERSITY_EVERY)))
+    penalty = Penalty(problem.alpha, problem.intercept_step, extra)
     totals = np.zeros(3)
     batch_rows = BatchRows(problem, len(batches[0]))
     for number, chosen in enumerate(batches):
         rows = batch_rows.pick(chosen)
-        batch = differentiate(problem, parameters, bandwidth, chosen, rows)
-        totals += batch.sums
+        batch, widths, sums = differentiate(
+            problem, parameters, bandwidth, chosen, rows
+        )
+        totals += sums
         if with_diversity:
             importance += np.bincount(
                 batch.codes.indices, batch.codes.values, len(importance)
@@ -332,14 +345,10 @@ def _adam_epoch(
                 diversity_gradient(parameters.coef, shares, out=extra)
                 extra *= 0.5 * problem.diversity
         now, bandwidth_rate = state.advance(rates)
-        adam_step(
-            *batch.rows, batch.codes, batch.entries, batch.slopes, batch.pulls,
-            parameters, state.first, state.second, problem.alpha,
-            problem.intercept_step, extra, now,
-        )  # fmt: skip
+        adam_step(batch, parameters, state.first, state.second, penalty, now)
         if bandwidth_rate > 0.0:
             moments = state.log_first, state.log_second
-            adam(logs, batch.widths, *moments, bandwidth_rate, now)
+            adam(logs, widths, *moments, bandwidth_rate, now)
             np.exp(logs, out=bandwidth)
     return totals
 
@@ -382,50 +391,61 @@ def solve_joint_sgd(
     """
     if means is None:
         means = Parameters(*(a.copy() for a in start)) if average else start
-    t, t0 = clock
-    schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
-    state = np.array([t, 1.0, 1.0, 0.0, 0.0])
-    anchor_rows = model_rows = as_rows(problem.X)
-    if problem.features is not problem.X:
-        model_rows = as_rows(problem.features)
-    kind, k, _, bandwidth = problem.coding
-    scalars = problem.loss, kind, k, bandwidth
-    order = problem.visits.copy()
     if importance is None:
         importance = np.zeros(len(start.anchors))
+    t, t0 = clock
+    schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
+    state = fresh_state(t)
+    moves = AnchorMoves(problem.coding.n_neighbors, anchor_rate, anchor_reach)
+    order = problem.visits.copy()
     solution = JointSolution(
-        means, bandwidth, converged=tol is None, importance=importance
+        means,
+        problem.coding.bandwidth,
+        converged=tol is None,
+        iterate=start,
+        importance=importance,
     )
     stall = Stall(tol, n_iter_no_change)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
                 rng.shuffle(order)
-            totals = np.zeros(3)
-            for piece in np.array_split(order, min(len(order), _PIECES)):
-                totals += joint_sgd_steps(
-                    anchor_rows, model_rows, problem.target, piece, start, means,
-                    state, schedule, *scalars, anchor_rate, anchor_reach,
-                )  # fmt: skip
-                if problem.diversity > 0.0:
-                    settle_all(start, means, state, average)
-                    _diversify(problem, start, importance, piece, state, schedule)
-            settle_all(start, means, state, average)
-            n = len(order)
-            objective = totals[0] / n + problem.penalty(start)
-            solution.note(objective, totals[1] / n, totals[2] / n)
-            if monitor(epoch, objective, *solution.learned):
-                solution.converged = True
-                break
-            if stall.reached(objective):
+            sums = _sgd_epoch(problem, solution, order, state, schedule, moves)
+            sums /= len(order)
+            objective = sums[0] + problem.penalty(start)
+            solution.note(objective, *sums[1:])
+            stop = monitor(epoch, objective, *solution.learned)
+            if stop or stall.reached(objective):
                 solution.converged = True
                 break
     except KeyboardInterrupt:
         settle_all(start, means, state, average)
         solution.interrupted = True
-    solution.clock = (float(state[0]), schedule.t0)
-    solution.iterate = start
+    solution.clock = (float(state[T]), schedule.t0)
     return solution
+
+
+def _sgd_epoch(
+    problem: JointProblem, solution: JointSolution, order, state, schedule, moves
+) -> np.ndarray:
+    """One pass in this order; sums of losses, active anchors, perplexity."""
+    start, means = solution.iterate, solution.parameters
+    anchor_rows = model_rows = as_rows(problem.X)
+    if problem.features is not problem.X:
+        model_rows = as_rows(problem.features)
+    coding = problem.coding
+    objective = CodedLoss(problem.loss, coding.kind, coding.bandwidth)
+    rows = anchor_rows, model_rows
+    totals = np.zeros(3)
+    for piece in np.array_split(order, min(len(order), _PIECES)):
+        totals += joint_sgd_steps(
+            rows, problem.target, piece, start, means, state, schedule, objective, moves
+        )
+        if problem.diversity > 0.0:
+            settle_all(start, means, state, schedule.average)
+            _diversify(problem, start, solution.importance, piece, state, schedule)
+    settle_all(start, means, state, schedule.average)
+    return totals
 
 
 def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
@@ -435,7 +455,7 @@ def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
     importance += np.bincount(codes.indices, codes.values, len(importance))
     gradient = diversity_gradient(parameters.coef, importance / importance.sum())
     # A step as long as the weights themselves would be no step any more.
-    rate = len(piece) / (schedule.alpha * (state[0] + schedule.t0))
+    rate = len(piece) / (schedule.alpha * (state[T] + schedule.t0))
     step = 0.5 * problem.diversity * rate * gradient
-    length, size = np.linalg.norm(step), np.linalg.norm(parameters.coef)
+    length, size = float(np.linalg.norm(step)), float(np.linalg.norm(parameters.coef))
     parameters.coef[...] -= step * min(1.0, 0.1 * size / max(length, 1e-300))

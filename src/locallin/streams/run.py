@@ -129,15 +129,16 @@ def survey(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
     """Look at a stream: at all of it, or at its head."""
     if settings.scan and not passes.once:
         return _survey_of_all(passes, settings, rng)
-    missing = [n for n in ("classes", "n_rows") if getattr(settings, n) is None]
-    if missing:
+    classes, n_rows = settings.classes, settings.n_rows
+    if classes is None or n_rows is None:
+        missing = [n for n in ("classes", "n_rows") if getattr(settings, n) is None]
         raise ValueError(
             f"{' and '.join(missing)} must be given where the stream is not scanned "
             "beforehand: classes are all labels that can come, n_rows the number of "
             "rows, which plans the steps (a guess will do)."
         )
     sample = _chosen(passes.head(settings.sample_size), slice(settings.sample_size))
-    return StreamSurvey(settings.classes, settings.n_rows, sample)
+    return StreamSurvey(classes, n_rows, sample)
 
 
 def _survey_of_all(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
