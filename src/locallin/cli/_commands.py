@@ -1,9 +1,10 @@
 """The commands, but for tune."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -115,15 +116,7 @@ def predict(args) -> int:
 def evaluate(args) -> int:
     """Compare predictions with the labels of a file."""
     model = load_model(args.model, args.trust)
-    truth, predicted = [], []
-    for X, y in model_blocks(model, args, labels=True):
-        if y is None:
-            raise DataError(
-                f"{args.data} has no labels to compare with; --label names the column."
-            )
-        truth.append(y)
-        predicted.append(model.estimator.predict(X))
-    truth, predicted = np.concatenate(truth), np.concatenate(predicted)
+    truth, predicted = _truth_and_predictions(model, args)
     classes = model.classifier.classes_
     strange = np.setdiff1d(truth, classes)
     if np.isin(truth, strange).all():
@@ -132,76 +125,95 @@ def evaluate(args) -> int:
             f"{', '.join(map(str, strange[:5]))}, the classes "
             f"{', '.join(map(str, classes[:5]))}."
         )
+    if len(strange):
+        note(f"classes that the model does not know: {', '.join(map(str, strange))}")
     labels = np.concatenate([classes, strange])
-    precision, recall, f1, support = precision_recall_fscore_support(
+    by_class = _scores_by_class(truth, predicted, labels)
+    result = _overall_scores(truth, predicted, by_class)
+    lines = [*pairs(result), "", *_class_lines(by_class)]
+    confusion = confusion_matrix(truth, predicted, labels=labels)
+    show(args, result | {"classes": by_class, "confusion": confusion}, lines)
+    return 0
+
+
+def _truth_and_predictions(model: Model, args) -> tuple[np.ndarray, np.ndarray]:
+    truth, predicted = [], []
+    for X, y in model_blocks(model, args, labels=True):
+        if y is None:
+            raise DataError(
+                f"{args.data} has no labels to compare with; --label names the column."
+            )
+        truth.append(y)
+        predicted.append(model.estimator.predict(X))
+    return np.concatenate(truth), np.concatenate(predicted)
+
+
+def _scores_by_class(truth, predicted, labels: np.ndarray) -> list[dict[str, Any]]:
+    scores = precision_recall_fscore_support(
         truth, predicted, labels=labels, zero_division=0
     )
-    accuracy = float((truth == predicted).mean())
-    present = support > 0
-    result = {
+    return [
+        {"class": label, "precision": p, "recall": r, "f1": f, "rows": n}
+        for label, p, r, f, n in zip(labels.tolist(), *scores, strict=True)
+    ]
+
+
+def _overall_scores(truth, predicted, by_class) -> dict[str, Any]:
+    accuracy = float(np.mean(truth == predicted))
+    present = [scores for scores in by_class if scores["rows"] > 0]
+    return {
         "rows": len(truth),
         "accuracy": accuracy,
         "error": 1 - accuracy,
-        "balanced_accuracy": float(recall[present].mean()),
-        "macro_f1": float(f1[present].mean()),
+        "balanced_accuracy": float(np.mean([one["recall"] for one in present])),
+        "macro_f1": float(np.mean([one["f1"] for one in present])),
     }
-    lines = pairs(result)
-    wide = max(len("class"), *(len(str(label)) for label in labels))
-    lines += ["", f"{'class':{wide}}  precision  recall      f1    rows"]
-    lines += [
-        f"{label!s:{wide}}  {p:9.4f}  {r:6.4f}  {f:6.4f}  {n:6d}"
-        for label, p, r, f, n in zip(
-            labels, precision, recall, f1, support, strict=True
-        )
+
+
+def _class_lines(by_class: list[dict[str, Any]]) -> list[str]:
+    """A table of the scores of each class."""
+    width = max(len("class"), *(len(str(scores["class"])) for scores in by_class))
+    return [f"{'class':{width}}  precision  recall      f1    rows"] + [
+        f"{one['class']!s:{width}}  {one['precision']:9.4f}  {one['recall']:6.4f}  "
+        f"{one['f1']:6.4f}  {one['rows']:6d}"
+        for one in by_class
     ]
-    if len(strange):
-        note(f"classes that the model does not know: {', '.join(map(str, strange))}")
-    result["classes"] = [
-        {"class": label, "precision": p, "recall": r, "f1": f, "rows": n}
-        for label, p, r, f, n in zip(
-            labels.tolist(), precision, recall, f1, support, strict=True
-        )
-    ]
-    result["confusion"] = confusion_matrix(truth, predicted, labels=labels)
-    show(args, result, lines)
-    return 0
 
 
 def explain(args) -> int:
     """Show what each feature adds to the score of the predicted class."""
-    from locallin.inspection import explain as explanation_of
-
     model = load_model(args.model, args.trust)
     if not hasattr(model.classifier, "local_coef"):
         raise ValueError(
             f"{args.model} has no local weights to explain with: train an atlas with a "
             "linear kernel, not rbf"
         )
-    rows: list[dict[str, Any]] = []
-    for X, _ in model_blocks(model, args, largest=64):
-        X = X[: args.rows - len(rows)]
-        explanation = explanation_of(
-            model.estimator, X, feature_names=model.about.get("names")
-        )
-        for row in _explained(explanation, X, args.top):
-            rows.append({"row": len(rows) + 1, **row})
-        if len(rows) >= args.rows:
-            break
-    lines = []
-    for row in rows:
-        lines.append(f"row {row['row']}: {row['label']}, score {row['score']:.6g}")
-        parts = [
-            (part["feature"], f"{part['value']:.6g}", part["contribution"])
-            for part in row["contributions"]
-        ]
-        parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
-        width = max(len(name) for name, _, _ in parts)
-        lines += [
-            f"  {name:{width}}  {value:>12}  {contribution:>+12.6g}"
-            for name, value, contribution in parts
-        ]
-    show(args, {"rows": rows}, lines)
+    rows = list(islice(_explained_rows(model, args), args.rows))
+    numbered = [{"row": number, **row} for number, row in enumerate(rows, 1)]
+    lines = [line for row in numbered for line in _explanation_lines(row)]
+    show(args, {"rows": numbered}, lines)
     return 0
+
+
+def _explained_rows(model: Model, args) -> Iterator[dict[str, Any]]:
+    from locallin.inspection import explain as explanation_of
+
+    names = model.about.get("names")
+    for X, _ in model_blocks(model, args, largest=min(64, args.rows)):
+        explanation = explanation_of(model.estimator, X, feature_names=names)
+        yield from _explained(explanation, X, args.top)
+
+
+def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
+    yield f"row {row['row']}: {row['label']}, score {row['score']:.6g}"
+    parts = [
+        (part["feature"], f"{part['value']:.6g}", part["contribution"])
+        for part in row["contributions"]
+    ]
+    parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
+    width = max(len(name) for name, _, _ in parts)
+    for name, value, contribution in parts:
+        yield f"  {name:{width}}  {value:>12}  {contribution:>+12.6g}"
 
 
 def _explained(explanation, X, top: int) -> Iterator[dict[str, Any]]:
@@ -281,24 +293,25 @@ def convert(args) -> int:
     kind = args.to or {".onnx": "onnx", ".c": "c", ".h": "c"}.get(path.suffix.lower())
     if kind is None:
         raise UsageError(f"{path}: give it the extension .onnx, .c or .h, or --to")
-    try:
-        if kind == "onnx":
-            from locallin.export.onnx import to_onnx as export
-        else:
-            from locallin.export import to_c as export
-    except ImportError as error:
-        raise ImportError(
-            f"this installation cannot write {kind} files: {error}"
-        ) from error
+    export = _exporter(kind, args.name)
     model = load_model(args.model, args.trust)
-    settings = {} if kind == "onnx" else {"name": args.name}
-    content = export(model.estimator, **settings)
-    if hasattr(content, "SerializeToString"):
-        content = content.SerializeToString()
-    if isinstance(content, str):
-        content = content.encode()
+    content = export(model.estimator)
     with replacing(path) as temporary:
         temporary.write_bytes(content)
     result = {"model": args.model, "out": str(path), "format": kind}
     show(args, result | {"bytes": len(content)}, pairs(result))
     return 0
+
+
+def _exporter(kind: str, name: str) -> Callable[[Any], bytes]:
+    """A function from a model to the content of a file."""
+    try:
+        from locallin.export import to_c
+        from locallin.export.onnx import to_onnx
+    except ImportError as error:
+        raise ImportError(
+            f"this installation cannot write {kind} files: {error}"
+        ) from error
+    if kind == "onnx":
+        return lambda estimator: to_onnx(estimator).SerializeToString()
+    return lambda estimator: to_c(estimator, name=name).encode()

@@ -32,7 +32,7 @@ class Model:
 
     @property
     def scaler(self):
-        """What scales the rows, or None."""
+        """The steps that scale the rows, or None."""
         steps = getattr(self.estimator, "steps", ())
         return self.estimator[:-1] if len(steps) > 1 else None
 

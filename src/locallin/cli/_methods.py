@@ -60,7 +60,7 @@ def parameters(class_name: str) -> tuple[Parameter, ...]:
     for entry in re.split(r"\n(?=\S)", section):
         head, _, text = entry.partition("\n")
         name, _, type_ = head.partition(" : ")
-        described[name] = _plain(type_), _plain(text)
+        described[name] = _without_markup(type_), _without_markup(text)
     return tuple(
         Parameter(
             name,
@@ -73,7 +73,7 @@ def parameters(class_name: str) -> tuple[Parameter, ...]:
     )
 
 
-def _plain(text: str) -> str:
+def _without_markup(text: str) -> str:
     """Text of a docstring without its markup, on one line."""
     text = re.sub(r":\w+:`~?([^`]*)`", r"\1", text).replace("``", "")
     return re.sub(r"\s+", " ", text).strip()
@@ -156,7 +156,7 @@ def method_of(estimator) -> str:
 
 
 def value(text: str) -> Any:
-    """What was typed: none, a truth value, a number, numbers with commas, a word."""
+    """The value that was typed: none, true, a number, numbers with commas, a word."""
     words = {"none": None, "true": True, "false": False}
     if text.lower() in words:
         return words[text.lower()]

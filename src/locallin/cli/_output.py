@@ -1,4 +1,4 @@
-"""What the commands print."""
+"""Results, notes and warnings that commands print."""
 
 import json
 import sys
@@ -11,10 +11,10 @@ import numpy as np
 
 def as_json(result, **settings) -> str:
     """JSON of plain objects and of NumPy's numbers and arrays."""
-    return json.dumps(result, default=_plain, **settings)
+    return json.dumps(result, default=_as_plain_value, **settings)
 
 
-def _plain(value):
+def _as_plain_value(value):
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     return str(value)

@@ -322,7 +322,7 @@ def _reading(command):
 
 
 def header_choice(word: str) -> bool | None:
-    """What --header means to the reader."""
+    """The option ``header`` of a reader, from the word that was typed."""
     return _YES_NO[word]
 
 

@@ -14,12 +14,12 @@ def report(args) -> int:
     """Write a page about a model and what it does on a file."""
     path = check_output(args.out, args.force)
     model = load_model(args.model, args.trust)
-    X, y = _rows(model, args)
+    X, y = _all_rows(model, args)
     content, data = build_report(
         model.estimator,
         X,
         y,
-        feature_names=_names(model),
+        feature_names=_feature_names(model),
         rows=args.rows,
         title=args.title,
         first_row=1,
@@ -43,7 +43,8 @@ def report(args) -> int:
     return 0
 
 
-def _rows(model: Model, args):
+def _all_rows(model: Model, args):
+    """Rows and labels of a file; None where there are no labels."""
     parts, labels = zip(
         *model_blocks(model, args, labels=not args.no_labels), strict=True
     )
@@ -55,7 +56,7 @@ def _rows(model: Model, args):
     return X, np.concatenate(labels) if known else None
 
 
-def _names(model: Model) -> list[str] | None:
+def _feature_names(model: Model) -> list[str] | None:
     """The names of the features, where the local models see these features."""
     names = model.about.get("names")
     if getattr(model.classifier, "feature_map_", None) is not None:

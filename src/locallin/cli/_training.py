@@ -24,6 +24,7 @@ from locallin.data.reading import load
 from locallin.data.source import Options
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
+from locallin.methods.preparation import check_parameters
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
 # A sparse matrix is made dense where this share of its entries is not zero.
@@ -47,7 +48,7 @@ class Trained(NamedTuple):
 
 
 def reading_options(args, model: Model | None = None) -> Options:
-    """How to read the data of a command, for a model where there is one."""
+    """Options of reading the data of a command, for a model where there is one."""
     about = {} if model is None else model.about
     label = about.get("label", "auto") if args.label is None else args.label
     features = about.get("names")
@@ -88,7 +89,7 @@ def is_dense(args, X) -> bool:
 
 
 def about_data(args, names, label, dense: bool, n_rows: int) -> dict[str, Any]:
-    """What a model has to know about the rows it was trained on."""
+    """Facts that a model keeps about the rows it was trained on."""
     return {
         "locallin": locallin.__version__,
         "scikit-learn": sklearn.__version__,
@@ -122,7 +123,7 @@ def _widened(args, X):
 
 
 def _label_place(columns: Columns) -> str | int:
-    """Where the label of a file to predict is."""
+    """The place of the label in a file to predict."""
     if columns.label_name is not None:
         return columns.label_name
     return "auto" if columns.label is None else columns.label
@@ -148,8 +149,7 @@ def checked_settings(args) -> dict[str, Any]:
     settings = chosen_parameters(args)
     estimator = make_estimator(args.method, settings)
     try:
-        validate_parameters(estimator)
-        estimator._check_choices()
+        check_parameters(estimator)
         if getattr(estimator, "atlas", None) is not None:
             validate_parameters(estimator.atlas)
     except (ValueError, TypeError) as error:
@@ -221,7 +221,7 @@ def was_interrupted(classifier, fit) -> bool:
 
 
 def ending(began: float, interrupted: bool) -> dict[str, Any]:
-    """What a model has to know about the end of its fit."""
+    """Facts that a model keeps about the end of its fit."""
     spent = time.perf_counter() - began
     return {"seconds": round(spent, 3), "interrupted": interrupted}
 

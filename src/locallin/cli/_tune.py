@@ -54,7 +54,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Search:
-    """What is searched for: the best parameters beside the fixed ones."""
+    """A search for the best parameters beside the fixed ones."""
 
     method: str
     scale: str
@@ -69,7 +69,7 @@ class Search:
         return self.fixed["random_state"] or 0
 
     def identity(self) -> Record:
-        """What makes one search differ from another, as JSON has it."""
+        """Facts by which searches differ, as JSON has them."""
         fixed = {k: v for k, v in self.fixed.items() if k not in ("n_jobs", "verbose")}
         X = self.data.X
         arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
