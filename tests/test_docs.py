@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
-MODULES += (".report", ".export", ".data", ".dask")
+MODULES += (".base", ".report", ".export", ".data", ".dask")
 SITE = ("sphinx", "pydata_sphinx_theme", "myst_parser", "sphinx_gallery", "numpydoc")
 
 
@@ -27,6 +27,12 @@ def test_code_blocks_run_one_after_the_other(page, capsys, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, module.__name__, module)
     for block in re.findall(r"^```python\n(.*?)^```", page.read_text(), re.M | re.S):
         exec(compile(block, page.name, "exec"), vars(module))
+
+
+def test_extending_needs_no_private_name():
+    page = (DOCS / "extending.md").read_text()
+    names = set(re.findall(r"(?<![A-Za-z0-9_])_[a-zA-Z]\w*", page))
+    assert not names
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
