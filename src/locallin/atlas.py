@@ -296,7 +296,8 @@ class Atlas(
         fit = self._learn(X, center, neighbor_graph(neighbors), rng, progress)
         attributes = self._attributes(fit, X, rng)
         progress.end(lambda: attributes)
-        vars(self).update(attributes)
+        for name, value in attributes.items():
+            setattr(self, name, value)
         if not (fit.converged or fit.interrupted):
             warn_not_converged(
                 self, "sweeps", "the energy still falls", "Raise max_iter."

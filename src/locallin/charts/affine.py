@@ -141,7 +141,8 @@ def smallest(errors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         found = np.broadcast_to(np.arange(errors.shape[1]), errors.shape)
     values = np.take_along_axis(errors, found, axis=1)
     order = np.lexsort((found, values), axis=1)
-    return tuple(np.take_along_axis(a, order, axis=1) for a in (found, values))
+    found, values = (np.take_along_axis(a, order, axis=1) for a in (found, values))
+    return found, values
 
 
 def sample_rows(X, rng):
@@ -178,15 +179,15 @@ def center_and_variance(X) -> tuple[np.ndarray, float]:
 
 def components_rule(wanted: int | str, n_features: int) -> int:
     """Dimension of the charts; "auto" is twice the root of the features, at most 30."""
-    if wanted == "auto":
+    if isinstance(wanted, str):
         wanted = min(30, round(2 * np.sqrt(n_features)))
     return int(min(wanted, n_features))
 
 
 def nearest_rule(wanted: int | str, n_charts: int) -> int:
     """Number of nearest charts that count; grows with the number of charts."""
-    if wanted == "auto":
-        wanted = max(10, round(2 * np.sqrt(n_charts)))
+    if isinstance(wanted, str):
+        wanted = max(10, int(np.rint(2 * np.sqrt(n_charts))))
     return min(wanted, n_charts)
 
 

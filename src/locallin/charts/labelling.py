@@ -109,8 +109,11 @@ def expansion_network(
     move = Expansion(
         alpha, candidates, node, np.zeros(n_candidates), np.zeros(n_candidates)
     )
+    most = n_holders.max()
     sets = HolderSets(
-        *np.empty((3, n_holders.max()), np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
+        np.empty(most, np.int32),
         np.zeros(n_charts, np.int32),
         np.zeros(n_charts, bool),
     )

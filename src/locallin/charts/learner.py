@@ -118,8 +118,9 @@ def check_graph(graph, n: int) -> np.ndarray:
 
 def cluster_groups(X, n_clusters: int | str, rng) -> list[np.ndarray]:
     """Rows of the clusters of k-means, by default as many as the root of the rows."""
-    wanted = round(np.sqrt(X.shape[0])) if n_clusters == "auto" else n_clusters
-    centres = choose_anchors(X, wanted, random_state=rng)
+    if isinstance(n_clusters, str):
+        n_clusters = int(np.rint(np.sqrt(X.shape[0])))
+    centres = choose_anchors(X, n_clusters, random_state=rng)
     nearest = pairwise_distances_argmin(X, centres)
     return [np.flatnonzero(nearest == i) for i in np.unique(nearest)]
 
@@ -127,8 +128,9 @@ def cluster_groups(X, n_clusters: int | str, rng) -> list[np.ndarray]:
 def random_groups(X, n_groups: int | str, d: int, rng) -> list[np.ndarray]:
     """Rows nearest to some drawn at random; by default one group for 45 rows."""
     n = X.shape[0]
-    wanted = int(np.clip(n // 45, 10, 2000)) if n_groups == "auto" else n_groups
-    seeds = rng.choice(n, min(wanted, n), replace=False)
+    if isinstance(n_groups, str):
+        n_groups = int(np.clip(n // 45, 10, 2000))
+    seeds = rng.choice(n, min(n_groups, n), replace=False)
     size = min(n, max(2 * (d + 1), 2 * n // len(seeds)))
     search = NearestNeighbors(n_neighbors=size, algorithm="brute").fit(X)
     return list(search.kneighbors(X[seeds], return_distance=False))

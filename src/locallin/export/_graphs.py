@@ -46,12 +46,12 @@ class Graph:
 
     def __call__(self, kind: str, *inputs, n_out: int = 1, **attributes):
         """Add a node; inputs that are not names become constants."""
-        inputs = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
         unique = self._scope.get_unique_variable_name
         outputs = [unique(kind.lower()) for _ in range(n_out)]
         self._container.add_node(
             kind,
-            inputs,
+            names,
             outputs,
             name=self._scope.get_unique_operator_name(kind),
             **attributes,

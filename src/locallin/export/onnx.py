@@ -1,5 +1,7 @@
 """Fitted models and pipelines as ONNX graphs, by way of skl2onnx."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from locallin.atlas import Atlas
@@ -22,7 +24,7 @@ __all__ = ["register", "to_onnx"]
 
 _LOWEST_OPSET = 13
 
-_CLASSIFIERS = {
+_CLASSIFIERS: dict[type, Callable[..., str]] = {
     LLSVMClassifier: _graphs.anchored_scores,
     LLSVMClassifierCV: _graphs.anchored_scores,
     SAPLClassifier: _graphs.anchored_scores,
@@ -30,7 +32,7 @@ _CLASSIFIERS = {
     ML3Classifier: _graphs.latent_scores,
     AtlasClassifier: _graphs.chart_scores,
 }
-_TRANSFORMERS = {
+_TRANSFORMERS: dict[type, Callable[..., str]] = {
     AdaptiveCoding: _graphs.anchor_weights,
     InverseDistanceCoding: _graphs.anchor_weights,
     SoftAssignmentCoding: _graphs.anchor_weights,

@@ -154,7 +154,7 @@ class CompressedClassifier(ClassifierMixin):
         return {k: v for k, v in vars(self).items() if k != "_estimator"}
 
     def __setstate__(self, state: dict) -> None:
-        vars(self).update(state)
+        self.__dict__.update(state)
 
     def __repr__(self) -> str:
         return f"CompressedClassifier({self._stripped!r})"

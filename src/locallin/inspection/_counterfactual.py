@@ -10,7 +10,6 @@ from locallin.inspection.text import number, signed, table
 from locallin.inspection.unwrap import (
     as_frame_like,
     by_score,
-    chosen_names,
     has_map,
     import_pandas,
     local_features,
@@ -193,8 +192,7 @@ def counterfactual(
             "counterfactual needs weights, but local_model='constant' has none: "
             "use local_model='linear'."
         )
-    values, names = local_features(unwrapped)
-    names = chosen_names(feature_names, names)
+    values, names = local_features(unwrapped, feature_names)
     scale = _checked_scale(scale, len(names))
     allowed = _allowed_features(features, names)
     coef = classifier.local_coef(unwrapped.X).astype(float)

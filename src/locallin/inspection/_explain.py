@@ -10,7 +10,6 @@ from locallin.inspection.text import number, signed, table
 from locallin.inspection.unwrap import (
     by_score,
     check_count,
-    chosen_names,
     import_pandas,
     local_features,
     require_local_models,
@@ -286,8 +285,7 @@ def explain(
     unwrapped = unwrap(estimator, X, "explain")
     classifier = unwrapped.classifier
     require_local_models(classifier, "explain")
-    features, names = local_features(unwrapped)
-    names = chosen_names(feature_names, names)
+    features, names = local_features(unwrapped, feature_names)
     scores = by_score(classifier.decision_function(unwrapped.X))
     predicted = classifier.classes_[winning_classes(scores)]
     coef = classifier.local_coef(unwrapped.X)
@@ -327,22 +325,24 @@ def _checked_reference(reference, features: np.ndarray) -> np.ndarray:
     return origin
 
 
+def _place_of(label, known: np.ndarray) -> int:
+    """Position of a class among those that the classifier knows."""
+    found = np.flatnonzero(known == label)
+    if not len(found):
+        raise ValueError(
+            f"classes={label.item()!r}: the classifier does not know "
+            f"{label.item()!r}, choose among {known.tolist()}."
+        )
+    return int(found[0])
+
+
 def _chosen_scores(known: np.ndarray, wanted):
     """Columns of the scores, their signs, and the classes they speak for."""
     two = len(known) == 2
-    if wanted is None:
-        columns = np.array([1]) if two else np.arange(len(known))
-    else:
-        columns = []
-        for label in np.atleast_1d(np.asarray(wanted)):
-            found = np.flatnonzero(known == label)
-            if not len(found):
-                raise ValueError(
-                    f"classes={wanted!r}: the classifier does not know "
-                    f"{label.item()!r}, choose among {known.tolist()}."
-                )
-            columns.append(int(found[0]))
-        columns = np.array(columns, dtype=np.intp)
+    columns = np.array([1]) if two else np.arange(len(known))
+    if wanted is not None:
+        labels = np.atleast_1d(np.asarray(wanted))
+        columns = np.array([_place_of(label, known) for label in labels], np.intp)
     if two:
         return np.zeros_like(columns), np.where(columns == 1, 1, -1), known[columns]
     return columns, np.ones(len(columns)), known[columns]

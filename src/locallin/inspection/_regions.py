@@ -14,7 +14,6 @@ from locallin.inspection.text import number, table
 from locallin.inspection.unwrap import (
     Unwrapped,
     check_count,
-    chosen_names,
     import_pandas,
     local_features,
     unwrap,
@@ -217,8 +216,7 @@ def regions(
     check_count("top", top)
     unwrapped = unwrap(estimator, X, "regions")
     classifier = unwrapped.classifier
-    features, names = local_features(unwrapped)
-    names = chosen_names(feature_names, names)
+    features, names = local_features(unwrapped, feature_names)
     predicted = classifier.predict(unwrapped.X)
     seen = predicted
     if y is not None:

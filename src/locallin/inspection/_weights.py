@@ -246,8 +246,10 @@ class WeightImageDisplay:
             own = shown.predicted[i] == shown.classes[s]
             of = "" if own else f"\nweights of {shown.classes[s]}"
             titles.append(f"predicted {shown.predicted[i]}{of}")
-        arrays = (a.reshape(n, *shape) for a in (shown.values, coef, parts))
-        return cls(*arrays, titles).plot(ax)
+        images, weights, contributions = (
+            values.reshape(n, *shape) for values in (shown.values, coef, parts)
+        )
+        return cls(images, weights, contributions, titles).plot(ax)
 
     def plot(self, ax=None) -> "WeightImageDisplay":
         """Draw.

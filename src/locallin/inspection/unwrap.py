@@ -97,8 +97,13 @@ def has_map(classifier) -> bool:
     return mapped and classifier.local_model != "constant"
 
 
-def local_features(unwrapped: Unwrapped) -> tuple[np.ndarray, list[str]]:
-    """Features that the local models see, dense, and their names."""
+def local_features(
+    unwrapped: Unwrapped, feature_names=None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Features that the local models see, dense, and their names.
+
+    The names are those given, where there are as many as features.
+    """
     classifier, X, names = unwrapped
     features = validated_rows(classifier, X)
     if has_map(classifier):
@@ -108,11 +113,10 @@ def local_features(unwrapped: Unwrapped) -> tuple[np.ndarray, list[str]]:
         ]
     if sparse.issparse(features):
         features = features.toarray()
-    return features, names
+    return features, _chosen_names(feature_names, names)
 
 
-def chosen_names(feature_names, names: list[str]) -> np.ndarray:
-    """The names given, where there are as many as features, or the known ones."""
+def _chosen_names(feature_names, names: list[str]) -> np.ndarray:
     if feature_names is None:
         return np.array(names, dtype=object)
     given = [str(name) for name in feature_names]

@@ -369,13 +369,12 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             self.sigma_ = float(reach * scale) if self.sigma == "auto" else self.sigma
         else:
             self.scale_ = scale
-            self.intercept_scaling_ = (
-                1.0 if self.intercept_scaling == "auto" else self.intercept_scaling
-            )
+            given = self.intercept_scaling
+            self.intercept_scaling_ = 1.0 if isinstance(given, str) else given
 
     def _default_alpha_for(self, squares) -> float:
         """C = 10 where the kernel's diagonal has the given mean."""
-        if self.alpha != "auto":
+        if not isinstance(self.alpha, str):
             return self.alpha
         return 0.1 * (float(np.mean(squares)) or 1.0) / len(squares)
 

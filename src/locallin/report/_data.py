@@ -52,6 +52,8 @@ class Evaluation:
     def confusion(self) -> np.ndarray:
         """Number of rows by label and by prediction."""
         size = len(self.labels)
+        if self.truth is None:
+            return np.zeros((size, size), int)
         known = self.truth >= 0
         cells = self.truth[known] * size + self.predicted[known]
         return np.bincount(cells, minlength=size * size).reshape(size, size)

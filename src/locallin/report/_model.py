@@ -1,6 +1,6 @@
 """Facts about a model: parameters that were chosen, and numbers that fitting found."""
 
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 from sklearn.pipeline import Pipeline
@@ -42,9 +42,9 @@ def _changed(estimator) -> list[tuple[str, str, str]]:
     arguments = signature(type(estimator).__init__).parameters
     found = []
     for name, value in estimator.get_params(deep=False).items():
-        argument = arguments.get(name)
-        missing = argument is None or argument.default is argument.empty
-        default = "–" if missing else _short(argument.default)
+        default = "–"
+        if name in arguments and arguments[name].default is not Parameter.empty:
+            default = _short(arguments[name].default)
         if _short(value) != default:
             found.append((name, _short(value), default))
     return found

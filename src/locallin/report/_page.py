@@ -83,9 +83,9 @@ def _template(name: str) -> Template:
     return Template(_resource(name))
 
 
-def percent(value: float) -> str:
+def percent(value: float | None) -> str:
     """A share with one decimal."""
-    return "–" if np.isnan(value) else f"{100 * value:.1f}%"
+    return "–" if value is None or np.isnan(value) else f"{100 * value:.1f}%"
 
 
 def _table(caption: str, header: list, lines: list, *, kind="", foot=()) -> str:

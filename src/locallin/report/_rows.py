@@ -16,7 +16,6 @@ from locallin.inspection import (
     explain,
 )
 from locallin.inspection.unwrap import (
-    chosen_names,
     classifier_in,
     column_names,
     count_rows,
@@ -75,8 +74,7 @@ class RowExplainer:
         self.before, self.classifier = classifier_in(estimator, "report")
         self.feature_names = feature_names
         unwrapped = unwrap(estimator, some_rows(sample, 0, 1), "report")
-        given = local_features(unwrapped)[1]
-        names = chosen_names(feature_names, given)
+        names = local_features(unwrapped, feature_names)[1]
         self.n_weights = len(self.classifier.classes_) * len(names)
         self.same_columns = not has_map(self.classifier) and _keeps_columns(
             estimator, self.before, sample

@@ -38,7 +38,7 @@ def solve_kernel_machines(
     upper = target.weights / (alpha * len(rows))
 
     def solve(number, positive, negative):
-        here = slice(None)
+        here: slice | np.ndarray = slice(None)
         if negative is not None:
             here = np.flatnonzero(np.isin(labels, (positive, negative)))
         signs = np.where(labels[here] == positive, 1, -1)
@@ -70,7 +70,7 @@ def solve_linear_machines(
     """
     problems = [problem]
     if machines[0][1] is not None:
-        problems = [_pair(problem, *machine) for machine in machines]
+        problems = [_pair(problem, machine) for machine in machines]
     seeds = rng.randint(np.iinfo(np.int32).max, size=len(problems))
 
     def solve(number, part):
@@ -88,10 +88,11 @@ def solve_linear_machines(
     return in_threads(solve, list(enumerate(problems)), problem.n_jobs)
 
 
-def _pair(problem: Problem, positive: int, negative: int) -> Problem:
+def _pair(problem: Problem, machine: Machine) -> Problem:
     """The problem of the rows of two classes, with the C of all rows."""
     labels, _, weights = problem.target
-    visits = np.flatnonzero(np.isin(labels, (positive, negative)))
+    positive, negative = machine
+    visits = np.flatnonzero((labels == positive) | (labels == negative))
     return replace(
         problem,
         target=Target(labels, np.array([positive]), weights),
