@@ -35,6 +35,14 @@ from locallin.charts.learner import (
 )
 from locallin.charts.max_flow import choose_backend
 from locallin.engine.input import checked_data
+from locallin.engine.invariants import (
+    INPUT,
+    Array,
+    CheckedState,
+    Number,
+    Rule,
+    Starts,
+)
 from locallin.engine.parallel import Crew, single_threaded_blas
 from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
@@ -51,6 +59,7 @@ __all__ = ["Atlas"]
 
 
 class Atlas(
+    CheckedState,
     CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
@@ -241,6 +250,25 @@ class Atlas(
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    _fitted_mark = "means_"
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **INPUT,
+            "center_": Array(("features",)),
+            "means_": Array(("charts", "features")),
+            "components_": Array(("charts", "components", "features")),
+            "n_components_": Number(Integral, 1, tells="components"),
+            "n_nearest_": Number(Integral, 1, most="charts"),
+            "gamma_": Number(above=True),
+            "mdl_": Number(),
+            "labels_": Array(("rows",), "i", least=0, below="charts"),
+            "sizes_": Array(("charts",), "i", least=0),
+            "member_rows_": Array(("members",), "i", least=0, below="rows"),
+            "member_starts_": Starts("charts", "members"),
+            "energy_history_": Array(("stages",)),
+        }
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -20,6 +20,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin.anchors import choose_anchors
 from locallin.engine.input import checked_data
+from locallin.engine.invariants import (
+    INPUT,
+    Array,
+    Bandwidth,
+    CheckedState,
+    Number,
+    Rule,
+)
 from locallin.engine.matrix import CodingState, as_rows, encode, find_nearest
 from locallin.engine.sklearn_api import (
     Interval,
@@ -47,7 +55,9 @@ __all__ = [
 _BANDWIDTH_ROWS = 10_000
 
 
-class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Coding(
+    CheckedState, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Anchors, and weights on a few near ones. The base of all codings.
 
     A subclass has a constructor and ``encode``; ``choose_neighbors`` and
@@ -72,6 +82,16 @@ class Coding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
+
+    _fitted_mark = "anchors_"
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **INPUT,
+            "anchors_": Array(("anchors", "features")),
+            "n_neighbors_": Number(Integral, 1, most="anchors"),
+            "bandwidth_": Bandwidth(positive=self.kind in (SOFT_ASSIGNMENT, ADAPTIVE)),
+        }
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

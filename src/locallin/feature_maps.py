@@ -11,6 +11,7 @@ from sklearn.utils.validation import (
 )
 
 from locallin.engine.input import checked_data
+from locallin.engine.invariants import INPUT, CheckedState, Number, Rule
 from locallin.engine.sklearn_api import (
     Interval,
     check_feature_names_in,
@@ -24,7 +25,7 @@ __all__ = ["IntersectionSampler"]
 _BEST_INTERVALS = {1: 1.2566, 2: 0.9380, 3: 0.8136, 4: 0.7437, 5: 0.6974, 6: 0.6637}
 
 
-class IntersectionSampler(TransformerMixin, BaseEstimator):
+class IntersectionSampler(CheckedState, TransformerMixin, BaseEstimator):
     """Approximate feature map of the histogram intersection kernel.
 
     The kernel is k(x, y) = sum_i min(x_i, y_i), for non-negative data. Its spectrum
@@ -80,6 +81,11 @@ class IntersectionSampler(TransformerMixin, BaseEstimator):
         "sample_steps": [Interval(Integral, 1, None, closed="left")],
         "sample_interval": [Interval(Real, 0, None, closed="neither"), None],
     }
+
+    _fitted_mark = "sample_interval_"
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {**INPUT, "sample_interval_": Number(above=True)}
 
     def __init__(self, *, sample_steps: int = 3, sample_interval: float | None = None):
         self.sample_steps = sample_steps

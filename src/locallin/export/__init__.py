@@ -6,8 +6,16 @@ the library itself; ``to_onnx`` needs the extra [onnx], ``save`` and ``load`` ne
 """
 
 from locallin.export.c import to_c
-from locallin.export.files import load, save
+from locallin.export.files import load, save, trusted_types
 from locallin.export.onnx import to_onnx
 from locallin.export.size import CompressedClassifier, compress
 
-__all__ = ["CompressedClassifier", "compress", "load", "save", "to_c", "to_onnx"]
+__all__ = [
+    "CompressedClassifier",
+    "compress",
+    "load",
+    "save",
+    "to_c",
+    "to_onnx",
+    "trusted_types",
+]

@@ -1,9 +1,12 @@
 """Files that are safe to load: skops' format, with this library's types trusted."""
 
+import io
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from zipfile import ZIP_DEFLATED
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 from sklearn.model_selection import (
     KFold,
@@ -13,14 +16,17 @@ from sklearn.model_selection import (
 )
 
 import locallin
-from locallin.engine.files import replacing
+from locallin.engine.files import npy_header, replacing
+from locallin.engine.invariants import InvalidModelError
 from locallin.engine.optional import import_optional
 from locallin.export.size import CompressedClassifier
 
-__all__ = ["load", "save"]
+__all__ = ["load", "save", "trusted_types"]
 
 # What skops leaves out of scikit-learn, and LLSVMClassifierCV takes. Classes by name,
 # no whole module: a module also holds functions that it has imported.
+# Bytes that each byte of a file may stand for: more than that, deflate cannot pack.
+_MOST_UNPACKED = 1100
 _SPLITTERS = (KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit)
 
 
@@ -61,9 +67,9 @@ def save(
     >>> bool((load(path).predict(X) == clf.predict(X)).all())  # doctest: +SKIP
     True
     """
-    io = import_optional("skops.io", "io")
-    content = io.dumps(estimator, compression=ZIP_DEFLATED)
-    foreign = _foreign(io, content, trusted)
+    skops = import_optional("skops.io", "io")
+    content = skops.dumps(estimator, compression=ZIP_DEFLATED)
+    foreign = _foreign(skops, content, trusted)
     if foreign:
         raise TypeError(
             f"The estimator holds {', '.join(foreign)}, which load would not trust: "
@@ -77,7 +83,9 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
     """Read what ``save`` wrote.
 
     Only types of this library, of scikit-learn and of NumPy are built, those that
-    skops knows to be harmless.
+    skops knows to be harmless, and the arrays of this library's estimators are checked:
+    a file of a stranger ends in an error or in a model, and asks for no more memory
+    than 1100 times its size.
 
     Parameters
     ----------
@@ -96,10 +104,11 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
     save : Writes the file.
     to_onnx : A graph for other runtimes.
     """
-    io = import_optional("skops.io", "io")
+    skops = import_optional("skops.io", "io")
     content = Path(path).read_bytes()
     try:
-        foreign = _foreign(io, content, trusted)
+        _check_archive(content)
+        foreign = _foreign(skops, content, trusted)
     except Exception as error:
         raise _unreadable(path) from error
     if foreign:
@@ -109,9 +118,56 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
             "comes from, pass trusted=..."
         )
     try:
-        return io.loads(content, trusted=[*_known_types(), *_names(trusted)])
+        return skops.loads(content, trusted=[*trusted_types(), *_names(trusted)])
+    except InvalidModelError as error:
+        raise InvalidModelError(f"{os.fspath(path)!r}: {error}") from error
     except Exception as error:
         raise _unreadable(path) from error
+
+
+def _check_archive(content: bytes) -> None:
+    """Refuse an archive that is not what skops writes, or asks for too much memory.
+
+    Members are read by the names that the schema has, and never written anywhere:
+    what else the archive holds, under whatever name, is not looked at.
+    """
+    archive = ZipFile(io.BytesIO(content))
+    members = archive.infolist()
+    if len({member.filename for member in members}) < len(members):
+        raise ValueError("several members have one name")
+    if any(m.compress_type not in (ZIP_STORED, ZIP_DEFLATED) for m in members):
+        raise ValueError("a member is packed in another way than skops does")
+    room = _MOST_UNPACKED * len(content)
+    room -= archive.getinfo("schema.json").file_size
+    if room < 0:
+        raise ValueError("the schema is larger than any file of this size can hold")
+    for name in _files_in(json.loads(archive.read("schema.json"))):
+        room -= archive.getinfo(name).file_size
+        if room < 0:
+            raise ValueError("arrays are larger than any file of this size can hold")
+        if name.endswith(".npy"):
+            _check_declared(archive, name)
+
+
+def _files_in(schema: Any) -> Iterator[str]:
+    """Names of the members that a schema refers to, as often as it does."""
+    waiting = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("file"), str):
+                yield node["file"]
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def _check_declared(archive: ZipFile, name: str) -> None:
+    """Refuse an array whose header tells another size than the member has."""
+    with archive.open(name) as member:
+        declared = npy_header(member).nbytes + member.tell()
+    if declared != archive.getinfo(name).file_size:
+        raise ValueError(f"the array {name} is not as large as it says")
 
 
 def _unreadable(path) -> ValueError:
@@ -121,7 +177,28 @@ def _unreadable(path) -> ValueError:
     )
 
 
-def _known_types() -> list[str]:
+def trusted_types() -> list[str]:
+    """Names of the types that ``load`` builds beside those that skops trusts.
+
+    They are for other readers of such files, for example ``skops.io.load(path,
+    trusted=trusted_types())`` or MLflow's ``skops_trusted_types``.
+
+    Returns
+    -------
+    list of str
+        Full names: the estimators and transformers of this library, and splitters of
+        scikit-learn that they take.
+
+    See Also
+    --------
+    load : Reads a file, and limits what it can ask for.
+
+    Examples
+    --------
+    >>> from locallin.export import trusted_types
+    >>> "locallin.methods.llsvm.LLSVMClassifier" in trusted_types()
+    True
+    """
     kinds = [getattr(locallin, n) for n in locallin.__all__ if n != "__version__"]
     return _names([*kinds, CompressedClassifier, *_SPLITTERS])
 
@@ -133,7 +210,7 @@ def _names(kinds: Iterable[type | str]) -> list[str]:
     ]
 
 
-def _foreign(io, content: bytes, trusted) -> list[str]:
+def _foreign(skops, content: bytes, trusted) -> list[str]:
     """Types in the file that nobody trusts."""
-    allowed = {*_known_types(), *_names(trusted)}
-    return sorted(set(io.get_untrusted_types(data=content)) - allowed)
+    allowed = {*trusted_types(), *_names(trusted)}
+    return sorted(set(skops.get_untrusted_types(data=content)) - allowed)

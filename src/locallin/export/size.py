@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from locallin.engine.invariants import InvalidModelError, check_fitted
 from locallin.engine.matrix import as_rows
 from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
@@ -93,6 +94,7 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     if dtype not in ("float32", "float16"):
         raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float16'.")
     check_is_fitted(estimator)
+    check_fitted(estimator)
     small = _separate_copy(estimator)
     if X is not None:
         _drop_idle(small, X)
@@ -155,6 +157,7 @@ class CompressedClassifier(ClassifierMixin):
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
+        self.decompress()  # refuses what does not fit together
 
     def __repr__(self) -> str:
         return f"CompressedClassifier({self._stripped!r})"
@@ -204,10 +207,12 @@ class CompressedClassifier(ClassifierMixin):
             An estimator of the class that was compressed, with weights in single
             precision.
         """
+        _check_packed(self)
         estimator = _separate_copy(self._stripped)
         for path, values in self._packed.items():
             unit = np.float32(self._units[path])
             _set(estimator, path, values.astype(np.float32) * unit)
+        check_fitted(estimator)
         return estimator
 
     def _unpacked(self):
@@ -260,6 +265,31 @@ class CompressedClassifier(ClassifierMixin):
             Probabilities, in the order of ``classes_``.
         """
         return self._unpacked().predict_proba(X)
+
+
+def _check_packed(compressed: CompressedClassifier) -> None:
+    """Refuse packed arrays that ``decompress`` could not unpack."""
+    state = {"_stripped": None, "_packed": None, "_units": None, **vars(compressed)}
+    stripped, packed, units = (state[n] for n in ("_stripped", "_packed", "_units"))
+    if not isinstance(stripped, ScoringClassifier):
+        raise InvalidModelError("CompressedClassifier holds no classifier of locallin.")
+    if not (isinstance(packed, dict) and isinstance(units, dict) and packed):
+        raise InvalidModelError("CompressedClassifier has no packed arrays.")
+    for path, values in packed.items():
+        unit = units.get(path)
+        part = path.rpartition(".")[0] if path in _ARRAYS else ""
+        if not (
+            path in _ARRAYS
+            and (not part or hasattr(vars(stripped).get(part), "__dict__"))
+            and isinstance(values, np.ndarray)
+            and values.dtype == np.float16
+            and isinstance(unit, float)
+            and 0 < unit <= np.finfo(np.float32).max
+        ):
+            raise InvalidModelError(
+                f"{path!r:.50} of CompressedClassifier is not as it was packed: the "
+                "model is damaged. Compress it again, or fetch it anew."
+            )
 
 
 def _separate_copy(estimator):

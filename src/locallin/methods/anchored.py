@@ -8,6 +8,16 @@ from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
+from locallin.coding import Coding
+from locallin.engine.invariants import (
+    Array,
+    Arrays,
+    Number,
+    Part,
+    Rule,
+    Transformer,
+    number_of_scores,
+)
 from locallin.engine.matrix import as_rows, read_only
 from locallin.engine.sklearn_api import Interval, StrOptions
 from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST
@@ -50,7 +60,22 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
 
 def row_views(estimator, X) -> tuple:
     """Validated rows as anchors see them, and as the local models of a fit do."""
-    return views_of(estimator, estimator.feature_map_, X)
+    views = views_of(estimator, estimator.feature_map_, X)
+    if estimator.feature_map_ is not None:
+        _check_widths(estimator, *views)
+    return views
+
+
+def _check_widths(estimator, anchor_view, model_view) -> None:
+    """Refuse rows of a feature map that changed: kernels check no bounds."""
+    arrays = estimator.coding_.anchors_, vars(estimator).get("coef_", model_view)
+    for view, fitted in zip((anchor_view, model_view), arrays, strict=True):
+        if view.shape[1] != fitted.shape[-1]:
+            raise ValueError(
+                f"feature_map_ gives rows of {view.shape[1]} features, but "
+                f"{type(estimator).__name__} was fitted to {fitted.shape[-1]}: fit it "
+                "again."
+            )
 
 
 class AnchoredClassifier(EpochClassifier):
@@ -87,6 +112,35 @@ class AnchoredClassifier(EpochClassifier):
     multi_class = "ovr"
 
     rules = Rules(while_growing={"tol": 0.02})
+
+    def _invariants(self) -> dict[str, Rule]:
+        scores = number_of_scores(self)
+        mapped = "features" if self.feature_map is None else "features of the map"
+        local: str | int = 0 if self.local_model == "constant" else mapped
+        coded = mapped if self.coding_space == "mapped" else "features"
+        model = {
+            "coef": Array(("anchors", scores, local)),
+            "intercept": Array(("anchors", scores)),
+        }
+        return {
+            **super()._invariants(),
+            "feature_map_": Transformer(self.feature_map is not None),
+            "coding_": Part(Coding, {"anchors_": ("anchors", coded)}),
+            "coef_": model["coef"],
+            "intercept_": model["intercept"],
+            "alpha_": Number(above=True),
+            "intercept_scaling_": Number(above=True),
+            "_row_norm": Number(above=True),
+            "_spread": Number(above=True),
+            "_learning": self._learning_invariants(scores, model),
+        }
+
+    def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
+        """Invariants of the learning state; ``model`` are those of its arrays."""
+        iterates = {f"iterate_{name}": rule for name, rule in model.items()}
+        clock = {"t": Array((), least=0.0), "t0": Array((), least=0.0)}
+        dual = {"dual": Array(("rows", scores))}
+        return Arrays({**clock, **iterates, **dual}, (tuple(clock), tuple(iterates)))
 
     @property
     def anchors_(self) -> np.ndarray:

@@ -26,6 +26,14 @@ from locallin.charts.machines import (
     votes,
 )
 from locallin.engine.input import checked_data
+from locallin.engine.invariants import (
+    Array,
+    Number,
+    Part,
+    Rule,
+    Starts,
+    count_of,
+)
 from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
@@ -203,6 +211,48 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         "multi_class": [StrOptions({"ovr", "ovo"})],
         "tol": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     }
+
+    def _invariants(self) -> dict[str, Rule]:
+        n_classes = count_of(self, "classes_")
+        machines = 1 if n_classes == 2 else n_classes
+        if self.multi_class == "ovo":
+            machines = n_classes * (n_classes - 1) // 2
+        shapes = {
+            "means_": ("charts", "features"),
+            "components_": ("charts", "components", "features"),
+        }
+        return {
+            **super()._invariants(),
+            "atlas_": Part(Atlas, shapes),
+            "n_nearest_": Number(Integral, 1, most="charts"),
+            "gamma_": Number(above=True),
+            "alpha_": Number(above=True),
+            **(self._rbf if self.kernel == "rbf" else self._linear)(machines),
+        }
+
+    def _rbf(self, machines: int) -> dict[str, Rule]:
+        """Invariants of support vectors, sorted by chart."""
+        width = "components", lambda d: d + 2
+        return {
+            "sigma_": Number(above=True),
+            "dual_coef_": Array(("support vectors", machines)),
+            "intercept_": Array((machines,)),
+            "support_": Array(("support vectors",), "i", least=0),
+            "support_rows_": Array(("entries",), "i", least=0, below="support vectors"),
+            # The last column has squares.
+            "support_points_": Array(("entries", width), squares=False),
+            "support_starts_": Starts("charts", "entries"),
+        }
+
+    def _linear(self, machines: int) -> dict[str, Rule]:
+        """Invariants of weights of each chart's features."""
+        width = "components", lambda d: n_expanded(d, FEATURES[self.kernel])
+        return {
+            "scale_": Number(above=True),
+            "intercept_scaling_": Number(above=True),
+            "coef_": Array(("charts", machines, width)),
+            "intercept_": Array(("charts", machines)),
+        }
 
     def __init__(
         self,

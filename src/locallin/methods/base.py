@@ -11,6 +11,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 
 from locallin.data import as_batches
+from locallin.engine.invariants import CLASSIFIER, CheckedState, Rule, check_fitted
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks
 from locallin.engine.sklearn_api import (
@@ -53,7 +54,7 @@ def with_model(estimator, *learned):
     return model
 
 
-class ScoringClassifier(ClassifierMixin, BaseEstimator):
+class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     """Validation and prediction.
 
     A subclass's ``_scores`` are the scores of validated rows.
@@ -72,10 +73,15 @@ class ScoringClassifier(ClassifierMixin, BaseEstimator):
         "verbose": ["verbose"],
     }
 
+    _fitted_mark = "intercept_"
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _invariants(self) -> dict[str, Rule]:
+        return dict(CLASSIFIER)
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
@@ -402,3 +408,4 @@ class StreamLearner:
     @state.setter
     def state(self, state: LearningState) -> None:
         self.estimator._set_state(state)
+        check_fitted(self.estimator)

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
+from locallin.engine.invariants import Array, Arrays, count_of
 from locallin.engine.sklearn_api import Interval, StrOptions
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
@@ -60,6 +61,28 @@ class JointClassifier(AnchoredClassifier):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
+
+    def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
+        model = {**model, "anchors": Array(("anchors", "features"))}
+        by_anchor = Array(("anchors",), least=0.0, squares=False)
+        bandwidths = count_of(self.coding_, "bandwidth_") or 1
+        clock = {"t": Array((), least=0.0), "t0": Array((), least=0.0)}
+        iterates = {f"iterate_{name}": rule for name, rule in model.items()}
+        adam = {
+            **{f"first_{name}": rule for name, rule in model.items()},
+            **{
+                f"second_{name}": Array(rule.shape, least=0.0, squares=False)
+                for name, rule in model.items()
+            },
+            "log_first": Array((bandwidths,)),
+            "log_second": Array((bandwidths,), least=0.0),
+            "steps": Array((2,), least=0.0),
+            "plan": Array((2,), least=1.0),
+        }
+        return Arrays(
+            {**clock, **iterates, **adam, "importance": by_anchor},
+            (tuple(clock), tuple(iterates), tuple(adam)),
+        )
 
     def _fit(self, given: FitInput) -> bool:
         views = self._fit_space(given)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from locallin.engine.invariants import Array, Arrays, Number, Rule, count_of
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
@@ -217,6 +218,26 @@ class ML3Classifier(EpochClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _invariants(self) -> dict[str, Rule]:
+        count = count_of(self, "intercept_")
+        learning = {
+            "t": Array((), "fiu", least=0),
+            "met": Array(("classes",), "b"),
+            "iterate_coef": Array((count, "features")),
+            "iterate_intercept": Array((count,)),
+        }
+        return {
+            **super()._invariants(),
+            "coef_": Array(("classes", "models", "features")),
+            "intercept_": Array(("classes", "models")),
+            "alpha_": Number(above=True),
+            "intercept_scaling_": Number(above=True),
+            "p_": Number(least=1.0),
+            "_learning": Arrays(
+                learning, (("t", "met"), ("iterate_coef", "iterate_intercept"))
+            ),
+        }
 
     def _fit(self, given: FitInput) -> bool:
         if not given.resume:

@@ -44,9 +44,19 @@ class Checkpoints:
                 f"{self._path} is damaged or was not written to its end: delete it to "
                 "begin anew."
             )
-        saved = pickle.loads(payload)
-        self._compare(saved["identity"])
-        return saved["content"]
+        try:
+            saved = pickle.loads(payload)
+            identity, content = saved["identity"], saved["content"]
+        except Exception as error:
+            raise self.unusable(error) from error
+        self._compare(identity)
+        return content
+
+    def unusable(self, error: Exception) -> CheckpointError:
+        """The error to raise where what was saved does not serve."""
+        return CheckpointError(
+            f"{self._path} cannot be used: {error}. Delete it to begin anew."
+        )
 
     def _parts(self) -> tuple[bytes, bytes, bytes]:
         with open(self._path, "rb") as file:

@@ -2,15 +2,18 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from numbers import Integral
 from typing import NamedTuple
 
 import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.data import Batches
 from locallin.data.blocks import after, count, joined, regrouped
+from locallin.engine.invariants import check_fitted
 from locallin.engine.progress import Progress
 from locallin.engine.sklearn_api import fitted_attributes, forget
 from locallin.streams.checkpoint import Checkpoints
@@ -221,9 +224,10 @@ class StreamRun:
         """Go on from a checkpoint, or choose what a sample decides."""
         saved = self._checkpoints.load() if self._checkpoints else None
         if saved is not None:
-            vars(self._estimator).update(saved["learned"])
-            self._rng.set_state(saved["rng"])
-            self._n_rows, self._epoch, self._row = saved["position"]
+            try:
+                self._restore(saved)
+            except (LookupError, TypeError, ValueError) as error:
+                raise self._checkpoints.unusable(error) from error
             return
         estimator, settings = self._estimator, self._settings
         if not (estimator.warm_start and hasattr(estimator, "coef_")):
@@ -231,6 +235,16 @@ class StreamRun:
         classes, self._n_rows, sample = survey(self._passes, settings, self._rng)
         plan = self._n_rows, settings.epochs
         self._learner.begin(sample, classes, *plan, self._rng)
+
+    def _restore(self, saved: dict) -> None:
+        vars(self._estimator).update(saved["learned"])
+        check_is_fitted(self._estimator)
+        check_fitted(self._estimator)
+        self._rng.set_state(saved["rng"])
+        position = saved["position"]
+        if not all(isinstance(n, Integral) and n >= 0 for n in position):
+            raise ValueError(f"position is {position!r:.50}")
+        self._n_rows, self._epoch, self._row = position
 
     def learn(self) -> bool:
         """Learn to the end; True where Ctrl-C ended it before."""

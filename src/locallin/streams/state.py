@@ -56,6 +56,12 @@ class LearningState(Mapping[str, np.ndarray]):
         What no state has moved stays as it is, to the bit. An array that the origin
         has not starts from that of the first state; of truth values one is enough.
         """
+        names = states[0].keys()
+        for state in states:
+            if state.keys() != names or any(
+                state[name].shape != states[0][name].shape for name in names
+            ):
+                raise ValueError("States of different models cannot be averaged.")
         return cls(
             {
                 name: _average(
@@ -67,6 +73,8 @@ class LearningState(Mapping[str, np.ndarray]):
 
 
 def _average(origin, values, shares) -> np.ndarray:
+    if origin.shape != values[0].shape:
+        raise ValueError("States of different models cannot be averaged.")
     if origin.dtype == bool:
         return np.logical_or.reduce(values)
     if origin.ndim == 0:
