@@ -32,7 +32,7 @@ def read_only(array: np.ndarray) -> np.ndarray:
     what they only read comes as the latter, which some arrays are from birth.
     """
     view = array.view()
-    view.flags.writeable = False
+    view.setflags(write=False)
     return view
 
 

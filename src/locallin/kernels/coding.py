@@ -9,6 +9,8 @@ INVERSE_DISTANCE = 0
 SOFT_ASSIGNMENT = 1
 ADAPTIVE = 2
 
+_LARGEST = float(np.finfo(np.float64).max)
+
 
 @jit(reorder=False, inner=True)
 def _scaled_distance(x, v):
@@ -24,7 +26,7 @@ def _scaled_distance(x, v):
         ratio = (0.5 * x[i] - 0.5 * v[i]) / largest
         total += ratio * ratio
     half = largest * np.sqrt(total)
-    return 2.0 * min(half, 0.5 * np.finfo(np.float64).max)
+    return 2.0 * min(half, 0.5 * _LARGEST)
 
 
 @jit(inner=True)
@@ -36,7 +38,7 @@ def _root(total, x, v):
     return _scaled_distance(x, v)
 
 
-@jit(inner=True)
+@jit(inline=True)
 def _dense_distances(x, anchors, chosen, n_chosen, out):
     """|x - v| for the chosen anchors, four at a time.
 

@@ -277,11 +277,15 @@ def sum_gaps(
     """Add the exact gap terms of the rows in ``order`` to ``gaps``."""
     labels, positive, _ = target
     scores = np.empty(positive.size, coef.dtype)
+    due = np.empty(positive.size, np.bool_)
+    due[:] = True
     for i in order:
         if upper[i] <= 0.0:
             continue
         values, indices = get_row(rows, i)
-        row_scores(values, indices, codes, i, coef, intercept, first, last, scores)
+        _due_scores(
+            values, indices, codes, i, coef, intercept, first, last, due, scores
+        )
         for c in range(first, last):
             y = 1.0 if labels[i] == positive[c] else -1.0
             gaps[c] += gap_term(loss, y * scores[c], dual[i, c], upper[i])

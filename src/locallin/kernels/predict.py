@@ -45,21 +45,22 @@ def entries_by_anchor(codes, n_anchors):
     ``entry[start[j] : start[j + 1]]``, which belong to the rows ``row[...]``,
     ascending.
     """
-    start = np.zeros(n_anchors + 1, np.int64)
+    # While entries are filled in, filled[j + 1] is where the next of anchor j goes.
+    filled = np.empty(n_anchors + 2, np.int64)
+    filled[:] = 0
     for p in range(codes.indices.size):
-        start[codes.indices[p] + 1] += 1
+        filled[codes.indices[p] + 2] += 1
     for j in range(n_anchors):
-        start[j + 1] += start[j]
+        filled[j + 2] += filled[j + 1]
     entry = np.empty(codes.indices.size, np.int64)
     row = np.empty(codes.indices.size, np.int64)
-    filled = start[:-1].copy()
     for i in range(codes.indptr.size - 1):
         for p in range(codes.indptr[i], codes.indptr[i + 1]):
-            q = filled[codes.indices[p]]
-            entry[q] = p
-            row[q] = i
-            filled[codes.indices[p]] += 1
-    return start, entry, row
+            j = codes.indices[p]
+            entry[filled[j + 1]] = p
+            row[filled[j + 1]] = i
+            filled[j + 1] += 1
+    return filled[:-1], entry, row
 
 
 @jit(inner=True)
@@ -208,11 +209,14 @@ def _add_four_rows(x, w, b, g, out):
         left -= 1
 
 
-@jit(inner=True)
-def _add_scores(data, entries, weight, target, coef, intercept, out):
-    """Weighted scores w_j x + b_j of the entries, anchor by anchor.
+@jit
+def add_scores(data, entries, weight, target, coef, intercept, out):
+    """Weighted scores of dense rows, anchor by anchor; ``out`` begins at zero.
 
-    Those of the q-th entry in this order are added to the row target[q] of ``out``.
+    Of the q-th of the ``entries``, as ``entries_by_anchor`` returns them, the scores
+    g (w_j x + b_j) are added to the row target[q] of ``out``, where the weight of
+    the code entry p is g = weight[p].
+
     Four rows and four or five scores share each load, which is where a matrix
     product gets its speed. A group of fewer than four rows is filled up with its
     last one, whose surplus results go to a spare row: every row passes through the
@@ -246,19 +250,16 @@ def _add_scores(data, entries, weight, target, coef, intercept, out):
             _add_four_rows(x, coef[j], intercept[j], g, o)
 
 
-@jit
 def dense_scores(data, codes, coef, intercept, out):
     """Scores of dense rows, shape (n, n_scores)."""
-    entries = entries_by_anchor(codes, coef.shape[0])
-    _add_scores(data, entries, codes.values, entries[2], coef, intercept, out)
+    entries = entries_by_anchor(codes, len(coef))
+    add_scores(data, entries, codes.values, entries[2], coef, intercept, out)
 
 
-@jit
 def dense_entry_scores(data, entries, coef, intercept, out):
     """w_j x_i + b_j of each entry (i, j) of the codes, shape (n_entries, n_scores)."""
-    ones = np.empty(out.shape[0], out.dtype)
-    ones[:] = 1.0
-    _add_scores(data, entries, ones, entries[1], coef, intercept, out)
+    ones = np.ones(len(out), out.dtype)
+    add_scores(data, entries, ones, entries[1], coef, intercept, out)
 
 
 @jit

@@ -288,7 +288,7 @@ class _Epoch:
         """Memory for the rows of a block and their inner products, where dense."""
         if sparse.issparse(self._X):
             return None
-        shapes = (_BLOCK, self._X.shape[1]), (_BLOCK, _BLOCK)
+        shapes = (_BLOCK, self._X.shape[1]), _BLOCK * _BLOCK
         return tuple(np.empty(shape, self._X.dtype) for shape in shapes)
 
     def _prepare(self, chosen, room) -> Block:
@@ -297,7 +297,8 @@ class _Epoch:
             return Block(chosen, rows, (rows @ rows.T).toarray())
         for_rows, for_gram = room
         rows, n = copy_rows(self._X, chosen, for_rows), len(chosen)
-        return Block(chosen, rows, np.matmul(rows, rows.T, out=for_gram[:n, :n]))
+        gram = for_gram[: n * n].reshape(n, n)
+        return Block(chosen, rows, np.matmul(rows, rows.T, out=gram))
 
     def _own_weights(self, chosen) -> np.ndarray:
         """Latent weights of each row's own class at the frozen models."""
