@@ -34,6 +34,7 @@ from locallin.charts.learner import (
     random_groups,
 )
 from locallin.charts.max_flow import choose_backend
+from locallin.engine.finite import all_finite
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
     INPUT,
@@ -427,12 +428,17 @@ class Atlas(
         Returns
         -------
         ndarray of shape (n_samples, n_charts)
-            Errors E_i(x).
+            Errors E_i(x); the largest number of their type where they are larger.
         """
         check_is_fitted(self)
         X = checked_data(self, X, reset=False)
         charts = fitted_charts(self, X.dtype)
-        return np.concatenate(charts.in_blocks(X, charts.errors, self.n_jobs))
+        with np.errstate(over="ignore", invalid="ignore"):
+            errors = np.concatenate(charts.in_blocks(X, charts.errors, self.n_jobs))
+        if all_finite(errors):
+            return errors
+        most = np.finfo(errors.dtype).max
+        return np.nan_to_num(errors, copy=False, nan=most)
 
     def inverse_transform(self, X) -> np.ndarray:
         """Points of the data's space from a chart's number and coordinates (eq. 3).

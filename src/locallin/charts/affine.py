@@ -7,6 +7,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from locallin.coding import bandwidth_for_perplexity
+from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks, single_threaded_blas
 from locallin.kernels.charts import subtract_squares
@@ -69,7 +70,11 @@ class Charts:
         self, X, k: int, n_jobs: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The k charts of smallest error and the errors, both (n, k), ascending."""
-        parts = self.in_blocks(X, lambda rows: smallest(self.errors(rows), k), n_jobs)
+
+        def find(rows):
+            return smallest(finite_results(self.errors, rows), k)
+
+        parts = self.in_blocks(X, find, n_jobs)
         nearest, errors = (np.concatenate(part) for part in zip(*parts, strict=True))
         return nearest.astype(np.int32), errors
 
@@ -84,8 +89,9 @@ class Charts:
         starts = np.searchsorted(flat[order], np.arange(len(self) + 1))
 
         def project(i, entries):
-            rows = self.centered(X, entries // k) - self.means[i]
-            out[entries // k, entries % k] = rows @ self.bases[i].T
+            with np.errstate(over="ignore", invalid="ignore"):
+                rows = self.centered(X, entries // k) - self.means[i]
+                out[entries // k, entries % k] = rows @ self.bases[i].T
 
         tasks = []
         for i in range(len(self)):
@@ -93,7 +99,7 @@ class Charts:
                 tasks.append((i, order[starts[i] + start : starts[i] + stop]))
         with single_threaded_blas():
             in_threads(project, tasks, n_jobs)
-        return out
+        return out if all_finite(out) else np.nan_to_num(out, copy=False)
 
 
 def empty_charts(center: np.ndarray, n_charts: int, d: int) -> Charts:

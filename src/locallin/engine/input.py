@@ -22,16 +22,19 @@ def checked_data(
 
     A sparse X comes back as a CSR matrix whose entries are sorted and not repeated.
     """
-    return validate_data(
-        estimator,
-        sound_matrix(X),
-        y,
-        reset=reset,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=finite,
-    )
+    X = sound_matrix(X)
+    # scikit-learn looks for infinity by a sum, which may leave the range.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return validate_data(
+            estimator,
+            X,
+            y,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=finite,
+        )
 
 
 def sound_matrix(X, name: str = "X"):

@@ -25,6 +25,7 @@ from locallin.charts.machines import (
     machines_of,
     votes,
 )
+from locallin.engine.finite import finite_results
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
     Array,
@@ -530,7 +531,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         ndarray of shape (n_samples, n_scores, n_features)
             Weights; n_scores is 1 for two classes.
         """
-        return self._local_model(X)[0]
+        return self._local_part(X, 0)
 
     @available_if(_is_linear)
     def local_intercept(self, X) -> np.ndarray:
@@ -546,11 +547,14 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         ndarray of shape (n_samples, n_scores)
             Intercepts; n_scores is 1 for two classes.
         """
-        return self._local_model(X)[1]
+        return self._local_part(X, 1)
+
+    def _local_part(self, X, part: int) -> np.ndarray:
+        """Effective weights, or intercepts."""
+        X = validated_rows(self, X)
+        return finite_results(lambda rows: self._local_model(rows)[part], X)
 
     def _local_model(self, X) -> tuple[np.ndarray, np.ndarray]:
-        check_is_fitted(self)
-        X = validated_rows(self, X)
         return local_models(
             charted_rows(self, X, self.n_jobs),
             self.atlas_.means_,

@@ -1,5 +1,6 @@
 """The skeleton that every classifier of the library shares."""
 
+from contextlib import contextmanager
 from copy import copy
 from numbers import Integral, Real
 from typing import Any
@@ -11,6 +12,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 
 from locallin.data import as_batches
+from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.invariants import CLASSIFIER, CheckedState, Rule, check_fitted
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks
@@ -95,12 +97,9 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
 
         def block(start, stop):
             part = X if stop - start == X.shape[0] else X[start:stop]
-            with np.errstate(over="ignore", invalid="ignore"):
-                values = part.data if sparse.issparse(part) else part
-                suspicious = not np.isfinite(values.sum())
-            if suspicious:
+            if not all_finite(part.data if sparse.issparse(part) else part):
                 assert_all_finite(part, input_name="X")
-            return function(part)
+            return finite_results(function, part)
 
         blocks = row_blocks(X.shape[0], BLOCK)
         parts = in_threads(block, blocks, self.n_jobs)
@@ -117,7 +116,9 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Scores; one per row for two classes, positive for ``classes_[1]``.
+            Scores; one per row for two classes, positive for ``classes_[1]``. They are
+            finite: a row so long that its products leave the range of its numbers
+            counts as a shorter one in the same direction.
         """
         scores = self._scores(validated_rows(self, X, finite=False))
         return scores.ravel() if scores.shape[1] == 1 else scores
@@ -204,7 +205,8 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             validation = X_val, y_val, sample_weight_val
             given = take_rows(self, X, y, sample_weight, validation)
             self.classes_ = given.classes
-            run.interrupted = self._fit(given)
+            with self._finite_learning():
+                run.interrupted = self._fit(given)
         return self
 
     def _is_stream_method(self) -> bool:
@@ -213,6 +215,9 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
     @available_if(lambda self: self._is_stream_method())
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from a block of a stream, in one pass.
+
+        A block whose values or weights are so large that the model would hold NaN or
+        infinity is refused, and the model stays as it was.
 
         What the first call chooses from its block stays: alpha and the scale of the
         intercepts where they are "auto", and anchors, bandwidth and first step where
@@ -238,8 +243,26 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             given = take_block(self, X, y, classes, sample_weight)
             self.classes_ = given.classes
             self._detach()
-            run.interrupted = self._partial_fit(given)
+            with self._finite_learning():
+                run.interrupted = self._partial_fit(given)
         return self
+
+    @contextmanager
+    def _finite_learning(self):
+        """Refuse what the block has learned where it holds NaN or infinity."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
+        learned = self._get_state().to_arrays()
+        learned["objective"] = np.asarray(getattr(self, "objective_history_", [0]))[-1:]
+        for name, values in learned.items():
+            if values.dtype.kind == "f" and not all_finite(values):
+                raise ValueError(
+                    f"Learning from these rows would leave NaN or infinity in the "
+                    f"{name} of {type(self).__name__}, which stays as it was: values, "
+                    "weights or steps are too large. Scale the features, e.g. with "
+                    "StandardScaler, look for outliers, and keep sample_weight and "
+                    "learning rates small."
+                )
 
     def _model_arrays(self) -> dict[str, np.ndarray]:
         """Arrays of the model that learning changes, by the names of its parameters."""
@@ -382,13 +405,15 @@ class StreamLearner:
     def begin(self, block: tuple, classes, n_rows: int, epochs: int, rng) -> None:
         """Choose from a sample of a stream of ``n_rows`` what ``fit`` would choose."""
         given = self._take(block, classes, rng)
-        self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
+        with self.estimator._finite_learning():
+            self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
         self.estimator._detach()
 
     def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:
         """Learn from a block in one pass; True where Ctrl-C ended it."""
         given = self._take(block, classes, rng)
-        return self.estimator._partial_fit(given._replace(last_pass=last_pass))
+        with self.estimator._finite_learning():
+            return self.estimator._partial_fit(given._replace(last_pass=last_pass))
 
     def finish(self) -> None:
         """Drop what only a stream under way needs."""
