@@ -12,11 +12,12 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
 from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
+from locallin.engine.matrix import BatchRows
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
 from locallin.solvers.diversity import RIDGE, diversity_gradient
-from locallin.solvers.joint import BatchRows, JointProblem, differentiate
+from locallin.solvers.joint import JointProblem, differentiate
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
 
@@ -30,7 +31,7 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     visits = np.arange(len(labels))
     state = coding.state()
     problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, LOSSES[loss])
-    rows = BatchRows(problem, len(visits)).pick(visits)
+    rows = BatchRows((X, features), len(visits)).pick(visits)
     batch, widths, sums = differentiate(
         problem, parameters, state.bandwidth, visits, rows
     )

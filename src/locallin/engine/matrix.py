@@ -79,6 +79,28 @@ def copy_rows(X: np.ndarray, chosen: np.ndarray, room: np.ndarray) -> np.ndarray
     return np.take(X, chosen, axis=0, out=room[: len(chosen)], mode="clip")
 
 
+class BatchRows:
+    """Copies of chosen rows, of at most ``most`` at a time, in the same memory.
+
+    ``views`` are one matrix, or two: as anchors and as local models see the rows.
+    """
+
+    def __init__(self, views: tuple, most: int):
+        self._views = [aligned(view) for view in views]
+        self._room = [
+            None if sparse.issparse(X) else np.empty((most, X.shape[1]), X.dtype)
+            for X in self._views
+        ]
+
+    def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
+        """Rows as anchors and as local models see them."""
+        rows = [
+            as_rows(view[chosen] if room is None else copy_rows(view, chosen, room))
+            for view, room in zip(self._views, self._room, strict=True)
+        ]
+        return rows[0], rows[-1]
+
+
 def products(
     rows: Rows, anchors: np.ndarray, out: np.ndarray | None = None
 ) -> np.ndarray:

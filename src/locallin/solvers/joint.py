@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from locallin.engine.matrix import (
+    BatchRows,
     CodingState,
-    aligned,
     as_rows,
-    copy_rows,
     encode,
     encode_with_distances,
     read_only,
@@ -118,10 +116,9 @@ class JointSolution:
     iterate: Parameters | None = None  # of SGD, not averaged
     importance: np.ndarray | None = None  # of SGD: sums of the codes
 
-    @property
-    def learned(self) -> tuple:
-        """The parameters, as the monitor gets them."""
-        return (*self.parameters, self.bandwidth)
+    def __post_init__(self):
+        # The parameters, as the monitor gets them: arrays that are updated in place.
+        self.learned = (*self.parameters, self.bandwidth)
 
     def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
         """What SGD needs to go on, by name; nothing of Adam."""
@@ -141,28 +138,6 @@ class JointSolution:
         self.objective_history.append(objective)
         self.active_history.append(active)
         self.perplexity_history.append(perplexity)
-
-
-class BatchRows:
-    """Copies chosen rows of a problem, into the same memory each time."""
-
-    def __init__(self, problem: JointProblem, most: int):
-        same = problem.features is problem.X
-        matrices = (problem.X,) if same else (problem.X, problem.features)
-        self._matrices = list(map(aligned, matrices))
-        self._room = [
-            None if sparse.issparse(M) else np.empty((most, M.shape[1]), M.dtype)
-            for M in self._matrices
-        ]
-
-    def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
-        """What anchors see and what local models see of at most ``most`` rows."""
-        picked = [
-            M[chosen] if room is None else copy_rows(M, chosen, room)
-            for M, room in zip(self._matrices, self._room, strict=True)
-        ]
-        rows = [as_rows(part) for part in picked]
-        return rows[0], rows[-1]
 
 
 def differentiate(
@@ -329,7 +304,9 @@ def _adam_epoch(
     spacing = -(-len(batches) // max(1, round(len(batches) / _DIVERSITY_EVERY)))
     penalty = Penalty(problem.alpha, problem.intercept_step, extra)
     totals = np.zeros(3)
-    batch_rows = BatchRows(problem, len(batches[0]))
+    same = problem.features is problem.X
+    views = (problem.X,) if same else (problem.X, problem.features)
+    batch_rows = BatchRows(views, len(batches[0]))
     for number, chosen in enumerate(batches):
         rows = batch_rows.pick(chosen)
         batch, widths, sums = differentiate(
