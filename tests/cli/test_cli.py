@@ -388,7 +388,8 @@ def test_a_resumed_search_learns_from_the_same_trials(capsys, iris):
 def test_tuning_without_what_it_needs(capsys, monkeypatch, iris):
     monkeypatch.setitem(sys.modules, "optuna", None)
     error = fails(capsys, "tune", "iris.csv", "a.model")
-    assert "tune needs Optuna: pip install '.[tune]'" in error
+    assert "optuna is missing for the search for parameters: pip" in error
+    assert "'.[tune]'" in error
 
 
 def test_a_log_that_is_none(capsys, iris):
@@ -517,7 +518,9 @@ def test_completion_knows_commands_and_options(capsys, shell):
 
 def test_completion_without_what_it_needs(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "shtab", None)
-    assert "shtab: pip install '.[cli]'" in fails(capsys, "completion", "bash")
+    assert "shtab is missing for completion: pip install '.[cli]'" in fails(
+        capsys, "completion", "bash"
+    )
 
 
 def test_choices_are_those_that_the_methods_check():

@@ -506,5 +506,5 @@ for function in (
     )
     assert run.stdout.splitlines() == [
         "Explanation.to_frame needs pandas: pip install pandas.",
-        f"HistoryDisplay needs matplotlib: {install_hint('plot')}.",
+        f"matplotlib is missing for HistoryDisplay: {install_hint('plot')}.",
     ]

@@ -39,7 +39,7 @@ from locallin.cli._training import (
     with_classes,
 )
 from locallin.engine.files import replacing
-from locallin.engine.optional import install_hint
+from locallin.engine.optional import import_optional
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -86,7 +86,9 @@ class Search:
 
 def tune(args: Namespace) -> int:
     """Search, log every trial, fit the best setting to all rows."""
-    _import_optuna()
+    optuna = import_optional("optuna", "tune", "the search for parameters")
+    # Failed trials are told by the reporter.
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     fixed = checked_settings(args)
     _scorer(args.scoring)
     log = Path(args.log or f"{args.model}.trials.jsonl")
@@ -133,16 +135,6 @@ def _show_result(args: Namespace, files: Record, trials: list[Record], best) -> 
     }
     shown = result | {"parameters": best["parameters"] or "the defaults"}
     show(args, result, pairs(shown))
-
-
-def _import_optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError(f"tune needs Optuna: {install_hint('tune')}") from error
-    # Failed trials are told by the reporter.
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    return optuna
 
 
 def _scorer(name: str) -> Callable:

@@ -11,7 +11,7 @@ import numpy as np
 from locallin.data.blocks import check_finite, regrouped
 from locallin.data.columns import choose_columns
 from locallin.data.source import DataError, Options, Source
-from locallin.engine.optional import install_hint
+from locallin.engine.optional import import_optional
 
 # Bytes of a column that are read ahead; pages stay packed until they are needed.
 _BUFFER = 1 << 16
@@ -23,12 +23,7 @@ class _ArrowColumns:
     kind: str
 
     def __init__(self, source: "Source | Dataset", options: Options):
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise ImportError(
-                f"{self.kind} files need pyarrow: {install_hint('io')}."
-            ) from error
+        pyarrow = import_optional("pyarrow", "io", f"{self.kind} files")
         self.name = source.name
         self._error = pyarrow.ArrowException
         self._start = 0
@@ -222,16 +217,13 @@ class Dataset(NamedTuple):
         advice = f"give a pattern (such as '{path}/*/*.csv') or a list of files."
         if format not in (None, "parquet", "arrow"):
             raise DataError(f"{path} holds folders: {advice}")
-        try:
-            from pyarrow import ArrowException, dataset
-        except ImportError as error:
-            raise ImportError(
-                f"{path} holds folders, which need pyarrow: {install_hint('io')}."
-            ) from error
+        pyarrow = import_optional("pyarrow", "io", f"the folders in {path}")
+        from pyarrow import dataset
+
         kind = "ipc" if format == "arrow" else "parquet"
         try:
             content = dataset.dataset(path, format=kind, partitioning="hive")
-        except (ArrowException, OSError) as error:
+        except (pyarrow.ArrowException, OSError) as error:
             reason = str(error).splitlines()[0].rstrip(".")
             raise DataError(
                 f"{path} holds folders, but cannot be read as {kind} files: {reason}. "

@@ -16,7 +16,7 @@ import numpy as np
 
 from locallin.data.source import DataError
 from locallin.engine.files import replacing
-from locallin.engine.optional import install_hint
+from locallin.engine.optional import import_optional
 
 _TEXT = ("csv", "json")
 _EXTENSIONS = {".npy": "npy", ".parquet": "parquet", ".pq": "parquet"}
@@ -167,12 +167,7 @@ class _ParquetWriter:
     """Columns, in row groups of many blocks."""
 
     def __init__(self, path):
-        try:
-            from pyarrow import parquet
-        except ImportError as error:
-            raise ImportError(
-                f"Parquet files need pyarrow: {install_hint('io')}."
-            ) from error
+        parquet = import_optional("pyarrow.parquet", "io", "Parquet files")
         self._make = parquet.ParquetWriter
         self._path = path
         self._writer: Any = None

@@ -12,10 +12,16 @@ def install_hint(extra: str) -> str:
     )
 
 
-def import_optional(module: str, extra: str) -> ModuleType:
-    """Import a module of a package that an extra of this library installs."""
+def import_optional(module: str, extra: str, purpose: str = "") -> ModuleType:
+    """Import a module of a package that an extra of this library installs.
+
+    ``purpose`` is told in the error, for example "Parquet files".
+    """
     try:
         return import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f"{package} is missing: {install_hint(extra)}.") from error
+        need = f" for {purpose}" if purpose else ""
+        raise ImportError(
+            f"{package} is missing{need}: {install_hint(extra)}."
+        ) from error

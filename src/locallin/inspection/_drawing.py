@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from locallin.engine.optional import install_hint
+from locallin.engine.optional import import_optional
 
 # Points and regions of classes: dark and light of the same hue.
 DARK = (
@@ -14,13 +14,7 @@ FOR, AGAINST, NEUTRAL = "#2b6ca3", "#c0392b", "#888888"
 
 def pyplot(caller: str):
     """Pyplot, or an error that says how to get it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} needs matplotlib: {install_hint('plot')}."
-        ) from error
-    return plt
+    return import_optional("matplotlib.pyplot", "plot", caller)
 
 
 def one_axes(ax, caller: str, *, size=(7, 5), projection=None):
