@@ -1,5 +1,7 @@
 """The one way in which this project compiles a function."""
 
+from contextlib import suppress
+
 from numba import njit
 from numba.core.registry import CPUDispatcher
 
@@ -15,11 +17,10 @@ class _Inner(CPUDispatcher):
         return self.py_func(*arguments)
 
 
-def jit(function=None, *, reorder: bool = True, inline=False, inner=False):
+def jit(
+    function=None, *, reorder: bool = True, inline: bool = False, inner: bool = False
+):
     """Compile a function on its first call, without the GIL, cached on disk.
-
-    Where neither the package's folder nor the user's cache folder can be written,
-    Numba refuses to cache; the function is then compiled once per process.
 
     Parameters
     ----------
@@ -34,18 +35,32 @@ def jit(function=None, *, reorder: bool = True, inline=False, inner=False):
     """
     if function is None:
         return lambda f: jit(f, reorder=reorder, inline=inline, inner=inner)
-    options = {
-        "nogil": True,
-        "error_model": "numpy",
-        "fastmath": _FAST if reorder else False,
-        "inline": "always" if inline else "never",
-        "no_cfunc_wrapper": True,
-        "no_cpython_wrapper": inner,
-    }
-    try:
-        kernel = njit(cache=True, **options)(function)
-    except RuntimeError:
-        kernel = njit(**options)(function)
-    if inner and isinstance(kernel, CPUDispatcher):
+    kernel = njit(
+        nogil=True,
+        error_model="numpy",
+        fastmath=_FAST if reorder else False,
+        inline="always" if inline else "never",
+        no_cfunc_wrapper=True,
+        no_cpython_wrapper=inner,
+    )(function)
+    if not isinstance(kernel, CPUDispatcher):  # NUMBA_DISABLE_JIT
+        return function
+    if inner:
         kernel.__class__ = _Inner
+    _keep_on_disk(kernel)
     return kernel
+
+
+def _keep_on_disk(kernel) -> None:
+    """Give a kernel our cache, or Numba's own where its parts are not as we know them.
+
+    Numba refuses to cache where it finds no folder to write to; the kernel is compiled
+    once per process then.
+    """
+    try:
+        from locallin.kernels.cache import KernelCache
+
+        kernel._cache = KernelCache(kernel.py_func)
+    except (ImportError, AttributeError, TypeError):
+        with suppress(RuntimeError):
+            kernel.enable_caching()
