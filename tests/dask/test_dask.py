@@ -433,6 +433,31 @@ def test_ctrl_c_keeps_the_model_of_the_last_whole_epoch(threads, rows, monkeypat
     assert_same(model, make("LLSVMClassifier", max_iter=2).fit(*cut(*rows)))
 
 
+def test_callbacks_hear_of_every_epoch(client, rows):
+    pytest.importorskip("sklearn.callback")
+    seen = []
+
+    class Recorder:  # cannot be pickled
+        def setup(self, estimator, context):
+            seen.append("setup")
+
+        def teardown(self, estimator, context):
+            seen.append("teardown")
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context):
+            seen.append(context.task_name)
+            return seen.count("epoch") == 2
+
+    model = make("SAPLClassifier", max_iter=5)
+    model.estimator.set_callbacks(Recorder())
+    model.fit(*cut(*rows))
+    assert seen == ["setup", "epoch", "epoch", "fit", "teardown"]
+    assert model.estimator_.n_iter_ == 2
+
+
 def test_an_estimator_that_cannot_learn_from_blocks(threads, rows):
     model = ClusterClassifier(locallin.AtlasClassifier())
     with pytest.raises(TypeError, match="AtlasClassifier, which cannot learn"):

@@ -16,6 +16,7 @@ from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
+    clone_without_callbacks,
     fitted_attributes,
     interruptible,
     validate_parameters,
@@ -159,7 +160,7 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         _check_estimator(self.estimator)
         check_rows(X)
         resume = self.estimator.warm_start and hasattr(self, "estimator_")
-        model = clone(self.estimator)
+        model = clone_without_callbacks(self.estimator)
         if resume:
             vars(model).update(fitted_attributes(self.estimator_))
             vars(model).pop("feature_names_in_", None)  # blocks are arrays

@@ -3,6 +3,7 @@
 from contextlib import contextmanager
 from typing import Any
 
+from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import (
     _check_feature_names_in as check_feature_names_in,
@@ -29,6 +30,7 @@ __all__ = [
     "StrOptions",
     "check_feature_names_in",
     "check_sample_weight",
+    "clone_without_callbacks",
     "fitted_attributes",
     "forget",
     "interruptible",
@@ -99,6 +101,13 @@ def forget(estimator) -> None:
     """Drop what an earlier fit has left, but for callbacks."""
     for name in fitted_attributes(estimator):
         delattr(estimator, name)
+
+
+def clone_without_callbacks(estimator):
+    """A clone that can be sent to another process, whatever the callbacks are."""
+    copy = clone(estimator)
+    vars(copy).pop("_skl_callbacks", None)
+    return copy
 
 
 class Interruptible:
