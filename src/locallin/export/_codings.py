@@ -1,4 +1,4 @@
-"""Which codings can be exported."""
+"""Codings that can be exported."""
 
 
 def kind_of(coding) -> int:

@@ -169,7 +169,7 @@ def _adaptive(g: Graph, u: str, m: int) -> str:
 
 
 def anchor_weights(g: Graph, coding, rows: Inputs) -> str:
-    """What a coding's ``transform`` returns, dense."""
+    """Weights that a coding's ``transform`` returns, dense."""
     return g.single(_coding_weights(g, coding, rows.x))
 
 
@@ -259,7 +259,7 @@ def _charted(g: Graph, atlas, x: str, k: int, gamma: float, *, relative=True):
 
 
 def charts(g: Graph, atlas, rows: Inputs) -> str:
-    """What an atlas's ``transform`` returns, dense."""
+    """Weights or coordinates that an atlas's ``transform`` returns, dense."""
     k = atlas.n_nearest_ if atlas.output == "weights" else 1
     charted = _charted(g, atlas, rows.x, k, atlas.gamma_)
     if atlas.output == "weights":
@@ -372,7 +372,7 @@ def labels(g: Graph, model, scores: str) -> str:
 
 
 def probabilities(g: Graph, scores: str, n_classes: int) -> str:
-    """What ``predict_proba`` returns for a logistic loss."""
+    """Probabilities that ``predict_proba`` returns for a logistic loss."""
     odds = g("Sigmoid", scores)
     if n_classes == 2:
         return g("Concat", g("Sub", np.float32(1), odds), odds, axis=1)

@@ -78,7 +78,7 @@ def to_c(estimator, name: str = "model") -> str:
         )
     header = _Header(name)
     scaled = _write_scaling(header, steps)
-    n_features = _first(steps, model).n_features_in_
+    n_features = _first_step(steps, model).n_features_in_
     write(header, model, "scaled" if scaled else "x")
     return header.text(model, n_features, scaled)
 
@@ -91,7 +91,7 @@ def _steps_of(estimator) -> tuple[list, object]:
     return steps[:-1], steps[-1]
 
 
-def _first(steps, model):
+def _first_step(steps, model):
     return steps[0] if steps else model
 
 

@@ -23,10 +23,10 @@ from locallin.export.size import CompressedClassifier
 
 __all__ = ["load", "save", "trusted_types"]
 
-# What skops leaves out of scikit-learn, and LLSVMClassifierCV takes. Classes by name,
-# no whole module: a module also holds functions that it has imported.
 # Bytes that each byte of a file may stand for: more than that, deflate cannot pack.
 _MOST_UNPACKED = 1100
+# Splitters that LLSVMClassifierCV takes and skops does not know. Classes by name,
+# no whole module: a module also holds functions that it has imported.
 _SPLITTERS = (KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit)
 
 
@@ -118,7 +118,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
             "comes from, pass trusted=..."
         )
     try:
-        return skops.loads(content, trusted=[*trusted_types(), *_names(trusted)])
+        return skops.loads(content, trusted=[*trusted_types(), *_type_names(trusted)])
     except InvalidModelError as error:
         raise InvalidModelError(f"{os.fspath(path)!r}: {error}") from error
     except Exception as error:
@@ -200,10 +200,10 @@ def trusted_types() -> list[str]:
     True
     """
     kinds = [getattr(locallin, n) for n in locallin.__all__ if n != "__version__"]
-    return _names([*kinds, CompressedClassifier, *_SPLITTERS])
+    return _type_names([*kinds, CompressedClassifier, *_SPLITTERS])
 
 
-def _names(kinds: Iterable[type | str]) -> list[str]:
+def _type_names(kinds: Iterable[type | str]) -> list[str]:
     return [
         kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
         for kind in kinds
@@ -211,6 +211,6 @@ def _names(kinds: Iterable[type | str]) -> list[str]:
 
 
 def _foreign(skops, content: bytes, trusted) -> list[str]:
-    """Types in the file that nobody trusts."""
-    allowed = {*trusted_types(), *_names(trusted)}
+    """Types in the file that are neither known nor trusted."""
+    allowed = {*trusted_types(), *_type_names(trusted)}
     return sorted(set(skops.get_untrusted_types(data=content)) - allowed)

@@ -191,7 +191,7 @@ def _classifier_converter(build):
     def convert(scope, operator, container):
         model = operator.raw_operator
         graph = _graphs.Graph(scope, container)
-        scores = build(graph, model, _rows(scope, operator, graph))
+        scores = build(graph, model, _input_rows(scope, operator, graph))
         second = operator.outputs[1]
         graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
         if second.raw_name == "probabilities":
@@ -212,14 +212,14 @@ def _transformer_shapes(operator) -> None:
 def _transformer_converter(build):
     def convert(scope, operator, container):
         graph = _graphs.Graph(scope, container)
-        rows = _rows(scope, operator, graph)
+        rows = _input_rows(scope, operator, graph)
         out = build(graph, operator.raw_operator, rows)
         graph.name(out, operator.outputs[0].full_name)
 
     return convert
 
 
-def _rows(scope, operator, graph) -> "_graphs.Inputs":
+def _input_rows(scope, operator, graph) -> "_graphs.Inputs":
     """The rows as the model sees them, mapped by its feature map where it has one."""
     types = import_optional("skl2onnx.common.data_types", "onnx")
     names = import_optional(

@@ -102,7 +102,7 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     if dtype == "float16":
         return CompressedClassifier._of(small, arrays)
     for path, values in arrays.items():
-        _set(small, path, _as_single(path, values))
+        _set_array(small, path, _as_single(path, values))
     return small
 
 
@@ -149,7 +149,7 @@ class CompressedClassifier(ClassifierMixin):
             # Numbers up to 1: half precision ends at 65504.
             units[path] = float(np.abs(values).max(initial=0.0)) or 1.0
             packed[path] = (values / np.float32(units[path])).astype(np.float16)
-            _set(estimator, path, None)
+            _set_array(estimator, path, None)
         return cls(estimator, packed, units)
 
     def __getstate__(self) -> dict:
@@ -211,7 +211,7 @@ class CompressedClassifier(ClassifierMixin):
         estimator = _separate_copy(self._stripped)
         for path, values in self._packed.items():
             unit = np.float32(self._units[path])
-            _set(estimator, path, values.astype(np.float32) * unit)
+            _set_array(estimator, path, values.astype(np.float32) * unit)
         check_fitted(estimator)
         return estimator
 
@@ -313,7 +313,7 @@ def _arrays_of(estimator):
             yield path, values
 
 
-def _set(estimator, path: str, values) -> None:
+def _set_array(estimator, path: str, values) -> None:
     part, _, name = path.rpartition(".")
     holder = getattr(estimator, part) if part else estimator
     setattr(holder, name, values)
@@ -351,7 +351,7 @@ def _drop_anchors(estimator, X) -> None:
     used = np.unique(coding.encode(as_rows(anchor_view), estimator.n_jobs).indices)
     estimator.coef_ = estimator.coef_[used]
     estimator.intercept_ = estimator.intercept_[used]
-    _set(estimator, "coding_.anchors_", coding.anchors_[used])
+    _set_array(estimator, "coding_.anchors_", coding.anchors_[used])
     if np.ndim(coding.bandwidth_):
         coding.bandwidth_ = coding.bandwidth_[used]
     coding.n_neighbors_ = min(coding.n_neighbors_, len(used))

@@ -1,4 +1,4 @@
-"""Why a model decides as it does, and what its local models do.
+"""Reasons of decisions, and the local models behind them.
 
 :func:`explain` splits scores into what each feature adds, :func:`counterfactual` asks
 what would change a decision, :func:`regions` tells what each local model does. The

@@ -20,7 +20,7 @@ _REACH = 0.09
 
 
 class _Grid(NamedTuple):
-    """Margins on a grid in the plane, and how to ask for more."""
+    """Margins on a grid in the plane."""
 
     xx0: np.ndarray
     xx1: np.ndarray
@@ -146,47 +146,26 @@ class BoundaryDisplay:
                 f"X has {rows.shape[1]} features, but BoundaryDisplay draws a plane: "
                 "fit the estimator to two features."
             )
-
-        def scores_at(points):
-            return by_score(estimator.decision_function(as_frame_like(X, points)))
-
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        room = margin * np.where(high > low, high - low, 1)
-        low, high = low - room, high + room
-        xx0, xx1 = np.meshgrid(
-            *(
-                np.linspace(a, b, grid_resolution)
-                for a, b in zip(low, high, strict=True)
-            )
+        grid = _grid_around(
+            rows,
+            margin,
+            grid_resolution,
+            lambda points: by_score(
+                estimator.decision_function(as_frame_like(X, points))
+            ),
         )
-        scores = scores_at(np.column_stack([xx0.ravel(), xx1.ravel()]))
-        margins = _margins(scores).T.reshape(-1, *xx0.shape)
-        grid = _Grid(xx0, xx1, margins)
-
-        def transform(points):
-            points = as_frame_like(X, points)
-            for steps in before:
-                points = steps.transform(points)
-            return points
-
-        def back(points):
-            for steps in reversed(before):
-                points = steps.inverse_transform(points)
-            return np.asarray(points)
-
         anchors = _anchors_of(classifier)
         lines = None
-        if anchors is not None and any(
-            not hasattr(steps, "inverse_transform") for steps in before
-        ):
+        if not all(hasattr(steps, "inverse_transform") for steps in before):
             anchors = None
         if anchors is not None:
-            anchors = back(anchors)
+            plane = _Plane(X, before)
+            anchors = plane.back(anchors)
             linear = getattr(classifier, "local_model", "linear") == "linear"
             if linear and hasattr(classifier, "local_coef") and not has_map(classifier):
-                lines = _local_lines(classifier, grid, anchors, transform, back)
+                lines = _local_lines(classifier, grid, anchors, plane)
         display = cls(
-            xx0, xx1, margins, classifier.classes_,
+            *grid, classifier.classes_,
             anchors=anchors, lines=lines, X=rows,
             y=None if y is None else np.asarray(y),
             feature_names=column_names(X),
@@ -209,35 +188,9 @@ class BoundaryDisplay:
             The display.
         """
         ax = one_axes(ax, "BoundaryDisplay", size=(8, 5.2))
-        from matplotlib.colors import ListedColormap
-
-        n_classes = len(self.class_labels)
-        dark = colours(n_classes)
-        extent = self.xx0[0, 0], self.xx0[0, -1], self.xx1[0, 0], self.xx1[-1, 0]
-        self.surface_ = ax.imshow(
-            self.margins.argmax(axis=0),
-            cmap=ListedColormap([pale(colour) for colour in dark]),
-            vmin=-0.5,
-            vmax=n_classes - 0.5,
-            origin="lower",
-            extent=extent,
-            aspect="auto",
-            interpolation="nearest",
-        )
-        for c in range(1 if n_classes == 2 else 0, n_classes):
-            values = self.margins[c]
-            if values.min() < 0 < values.max():
-                ax.contour(self.xx0, self.xx1, values, [0], colors="black")
+        self._draw_decisions(ax)
         if self.X is not None:
-            shown = np.zeros(len(self.X)) if self.y is None else self.y
-            labels = [0] if self.y is None else self.class_labels
-            for colour, label in zip(dark, labels, strict=False):
-                ax.scatter(
-                    *self.X[shown == label].T,
-                    s=9,
-                    color=colour if self.y is not None else "#777777",
-                    label="rows" if self.y is None else f"class {label}",
-                )
+            self._draw_rows(ax)
         if lines and self.lines is not None:
             for i, ends in enumerate(self.lines):
                 label = "local line" if i == 0 else None
@@ -248,16 +201,77 @@ class BoundaryDisplay:
                 edgecolor="black", zorder=5, label="anchor",
             )  # fmt: skip
         names = self.feature_names or ("x0", "x1")
-        ax.set(
-            xlim=extent[:2], ylim=extent[2:], xlabel=names[0], ylabel=names[1],
-            title="Decisions, anchors and local lines"
-            if self.anchors is not None
-            else "Decisions",
-        )  # fmt: skip
+        title = "Decisions"
+        if self.anchors is not None:
+            title = "Decisions, anchors and local lines"
+        ax.set(xlabel=names[0], ylabel=names[1], title=title)
         if ax.get_legend_handles_labels()[0]:
             ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    def _draw_decisions(self, ax) -> None:
+        """Regions of the classes, and the lines between them."""
+        from matplotlib.colors import ListedColormap
+
+        n_classes = len(self.class_labels)
+        extent = self.xx0[0, 0], self.xx0[0, -1], self.xx1[0, 0], self.xx1[-1, 0]
+        self.surface_ = ax.imshow(
+            self.margins.argmax(axis=0),
+            cmap=ListedColormap([pale(colour) for colour in colours(n_classes)]),
+            vmin=-0.5,
+            vmax=n_classes - 0.5,
+            origin="lower",
+            extent=extent,
+            aspect="auto",
+            interpolation="nearest",
+        )
+        # Two classes have one line: both margins are zero there.
+        for values in self.margins[1 if n_classes == 2 else 0 :]:
+            if values.min() < 0 < values.max():
+                ax.contour(self.xx0, self.xx1, values, [0], colors="black")
+        ax.set(xlim=extent[:2], ylim=extent[2:])
+
+    def _draw_rows(self, ax) -> None:
+        """Rows in the colours of their classes, grey where these are not known."""
+        if self.y is None:
+            ax.scatter(*self.X.T, s=9, color="#777777", label="rows")
+            return
+        dark = colours(len(self.class_labels))
+        for colour, label in zip(dark, self.class_labels, strict=True):
+            rows = self.X[self.y == label]
+            ax.scatter(*rows.T, s=9, color=colour, label=f"class {label}")
+
+
+class _Plane:
+    """Points of the plane, and what the steps before a classifier make of them."""
+
+    def __init__(self, like, before):
+        self._like = like
+        self._before = before
+
+    def transform(self, points: np.ndarray):
+        """Points as the classifier is given them."""
+        points = as_frame_like(self._like, points)
+        for steps in self._before:
+            points = steps.transform(points)
+        return points
+
+    def back(self, points) -> np.ndarray:
+        """Points of the plane from those of the classifier."""
+        for steps in reversed(self._before):
+            points = steps.inverse_transform(points)
+        return np.asarray(points)
+
+
+def _grid_around(rows: np.ndarray, margin: float, resolution: int, scores_at) -> _Grid:
+    """Margins on a grid around the rows."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    room = margin * np.where(high > low, high - low, 1)
+    sides = zip(low - room, high + room, strict=True)
+    xx0, xx1 = np.meshgrid(*(np.linspace(a, b, resolution) for a, b in sides))
+    scores = scores_at(np.column_stack([xx0.ravel(), xx1.ravel()]))
+    return _Grid(xx0, xx1, _margins(scores).T.reshape(-1, *xx0.shape))
 
 
 def _margins(scores: np.ndarray) -> np.ndarray:
@@ -301,7 +315,7 @@ def _boundary_points(grid: _Grid) -> np.ndarray:
     return np.vstack(found)
 
 
-def _local_lines(classifier, grid: _Grid, anchors, transform, back):
+def _local_lines(classifier, grid: _Grid, anchors, plane: _Plane):
     """Ends of the local lines at the points of the boundary nearest to anchors."""
     points = _boundary_points(grid)
     if not len(points):
@@ -310,7 +324,7 @@ def _local_lines(classifier, grid: _Grid, anchors, transform, back):
     extent = np.array([grid.xx0[0, -1], grid.xx1[-1, 0]]) - low
     away = ((anchors[:, None] - points[None]) / extent) ** 2
     points = points[np.unique(away.sum(axis=2).argmin(axis=1))]
-    given = transform(points)
+    given = plane.transform(points)
     coef = classifier.local_coef(given)
     intercept = classifier.local_intercept(given)
     inner = np.asarray(given)
@@ -330,7 +344,7 @@ def _local_lines(classifier, grid: _Grid, anchors, transform, back):
     # The grid meets the boundary to its resolution; the line is met exactly.
     foot = inner - ((w * inner).sum(axis=1) + b)[:, None] * w / squares[:, None]
     along = np.column_stack([-w[:, 1], w[:, 0]]) / np.sqrt(squares)[:, None]
-    middle = back(foot)
-    step = back(foot + 1e-3 * along) - middle
+    middle = plane.back(foot)
+    step = plane.back(foot + 1e-3 * along) - middle
     step *= _REACH / np.linalg.norm(step / extent, axis=1, keepdims=True)
     return np.stack([middle - step, middle + step], axis=1)

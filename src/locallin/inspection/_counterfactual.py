@@ -19,8 +19,8 @@ from locallin.inspection.unwrap import (
 from locallin.methods.base import winning_classes
 
 _ROWS_IN_TEXT = 20
-# Where the local model is asked, as a part of the change: beyond rounding, and before
-# another class overtakes the target.
+# Part of the change by which the local model is asked beyond it: more than rounding,
+# and before another class overtakes the target.
 _JUST_BEYOND = 1e-6
 
 

@@ -1,4 +1,4 @@
-"""What displays share: matplotlib on demand, axes and colours."""
+"""Parts that displays share: matplotlib on demand, axes and colours."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What each feature adds to the score of a row."""
+"""Contributions of features to the score of a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each local model does: whom it serves, how well, and by which features."""
+"""Local models: the rows they serve, their accuracy, and their strongest features."""
 
 from __future__ import annotations
 
@@ -234,14 +234,14 @@ def regions(
         order = np.argsort(-counts, kind="stable")
         right = None
         if y is not None:
-            right = _mean(seen[here] == predicted[here])
+            right = _mean_or_nan(seen[here] == predicted[here])
         found.append(
             Region(
                 model=local.model[j],
                 owner=local.owner[j],
                 rows=int(here.sum()),
                 share=float(share),
-                overlap=_mean(1 - strength[here]),
+                overlap=_mean_or_nan(1 - strength[here]),
                 classes={
                     label: int(count)
                     for label, count in zip(
@@ -321,7 +321,7 @@ def _top_features(coef, model, spread, names, top) -> tuple[tuple[str, float], .
     return tuple((names[j], float(sizes[j])) for j in order)
 
 
-def _mean(values: np.ndarray) -> float:
+def _mean_or_nan(values: np.ndarray) -> float:
     return float(np.mean(values)) if len(values) else np.nan
 
 

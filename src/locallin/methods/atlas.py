@@ -379,7 +379,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
 
     @staticmethod
     def _labelled(y) -> np.ndarray:
-        """Which rows have a class."""
+        """Mask of the rows that have a class."""
         everything = np.ones(len(y), bool)
         if y.dtype.kind not in "iuf" or len(np.unique(y)) <= 2:
             return everything

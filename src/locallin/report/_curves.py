@@ -67,7 +67,7 @@ def _svg(title: str, curves: dict[str, np.ndarray], unit: str) -> str:
         f'<text x="{(_LEFT + _WIDTH - _RIGHT) / 2}" y="{_HEIGHT - 3}" '
         f'text-anchor="middle">{escape(unit)}</text>',
         *(
-            _curve(place, [(across(e), down(v)) for e, v in _points(line)])
+            _curve(place, [(across(e), down(v)) for e, v in _line_points(line)])
             for place, line in enumerate(curves.values())
         ),
         "</svg>",
@@ -93,7 +93,7 @@ def _horizontal(y: float, text: str) -> str:
     )
 
 
-def _points(line: np.ndarray) -> list[tuple[int, float]]:
+def _line_points(line: np.ndarray) -> list[tuple[int, float]]:
     places = np.arange(len(line))
     if len(line) > _MOST_POINTS:
         places = np.unique(np.linspace(0, len(line) - 1, _MOST_POINTS).astype(int))

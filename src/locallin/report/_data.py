@@ -191,14 +191,15 @@ def _known_labels(classifier, y: np.ndarray) -> tuple[list, np.ndarray]:
         if place == len(labels):
             labels.append(label)
     if truth.min() >= n_classes:
+        unknown, known = labels[n_classes:], labels[:n_classes]
         raise ValueError(
             f"y holds no class of the classifier: its labels are "
-            f"{_some(labels[n_classes:])}, the classes {_some(labels[:n_classes])}."
+            f"{_some_labels(unknown)}, the classes {_some_labels(known)}."
         )
     return labels, truth
 
 
-def _some(labels: list) -> str:
+def _some_labels(labels: list) -> str:
     shown = ", ".join(map(repr, labels[:5]))
     return f"{shown}, ..." if len(labels) > 5 else shown
 

@@ -31,12 +31,12 @@ _POLICY = (
 def page(data: ReportData, title: str) -> str:
     """The whole page."""
     sections = {
-        "model": ("The model", _model(data)),
-        "accuracy": ("Accuracy", _accuracy(data)),
-        "confusion": ("Confusions", _confusions(data.evaluation)),
-        "rows": ("Single rows", _rows(data)),
-        "regions": ("Local models", _regions(data)),
-        "training": ("Training", _training(data)),
+        "model": ("The model", _model_section(data)),
+        "accuracy": ("Accuracy", _accuracy_section(data)),
+        "confusion": ("Confusions", _confusions_section(data.evaluation)),
+        "rows": ("Single rows", _rows_section(data)),
+        "regions": ("Local models", _regions_section(data)),
+        "training": ("Training", _training_section(data)),
     }
     shown = {name: section for name, section in sections.items() if section[1]}
     links = "".join(
@@ -145,7 +145,7 @@ def _kind_of_models(data: ReportData) -> str:
     return "charts" if hasattr(data.classifier, "atlas_") else "anchors"
 
 
-def _model(data: ReportData) -> str:
+def _model_section(data: ReportData) -> str:
     parts = []
     changed = changed_parameters(data.estimator)
     if changed:
@@ -162,7 +162,7 @@ def _model(data: ReportData) -> str:
     )
 
 
-def _accuracy(data: ReportData) -> str:
+def _accuracy_section(data: ReportData) -> str:
     evaluation = data.evaluation
     if evaluation.truth is None:
         return ""
@@ -191,7 +191,7 @@ def _accuracy(data: ReportData) -> str:
     return sentence + _table("Class by class", header, lines, foot=foot)
 
 
-def _confusions(evaluation: Evaluation) -> str:
+def _confusions_section(evaluation: Evaluation) -> str:
     if evaluation.truth is None:
         return ""
     if len(evaluation.labels) > _MOST_IN_MATRIX:
@@ -235,7 +235,7 @@ def _pairs(evaluation: Evaluation) -> str:
     return _table("The most frequent confusions", header, lines)
 
 
-def _rows(data: ReportData) -> str:
+def _rows_section(data: ReportData) -> str:
     explained = data.explained
     if explained.missing is not None:
         return f"<p>Predictions are not taken apart. {text(explained.missing)}</p>"
@@ -263,7 +263,7 @@ def _rows(data: ReportData) -> str:
     )
 
 
-def _regions(data: ReportData) -> str:
+def _regions_section(data: ReportData) -> str:
     table = data.regions
     shown = table[:_MOST_REGIONS]
     labelled = data.evaluation.truth is not None
@@ -325,7 +325,7 @@ def _minus(size: float) -> str:
     return number(size).replace("-", "\u2212")
 
 
-def _training(data: ReportData) -> str:
+def _training_section(data: ReportData) -> str:
     recorded = getattr(data.classifier, "atlas_", data.classifier)
     panels, unit = recorded_histories(recorded)
     if not panels:
