@@ -6,11 +6,9 @@ from importlib import import_module
 from pkgutil import resolve_name
 
 import pytest
+from test_docs import MODULES
 
 import locallin
-
-MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
-MODULES += (".report", ".export", ".data", ".dask")
 
 # Names that mean something else, or offer other choices, from one class to the next.
 OWN_MEANING = {

@@ -40,6 +40,7 @@ class LocalProblem(NamedTuple):
     See Also
     --------
     LocalMethod : Learns from it.
+    Coding : Makes its codes.
     """
 
     codes: sparse.csr_matrix

@@ -192,6 +192,7 @@ def trusted_types() -> list[str]:
     See Also
     --------
     load : Reads a file, and limits what it can ask for.
+    save : Writes the file.
 
     Examples
     --------

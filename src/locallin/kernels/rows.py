@@ -27,7 +27,13 @@ UNSOUND, SOUND, CANONICAL = range(3)
 
 
 class Rows(NamedTuple):
-    """Data: dense (n, D), CSR (data, indices, indptr), or local (n, k, d)."""
+    """Data: dense (n, D), CSR (data, indices, indptr), or local (n, k, d).
+
+    See Also
+    --------
+    Codes : Local coordinates of the rows.
+    locallin.base.Coding : Takes them.
+    """
 
     data: np.ndarray
     indices: np.ndarray | int | None
@@ -38,6 +44,11 @@ class Codes(NamedTuple):
     """Local coordinates: row i has weight values[p] on anchor indices[p].
 
     p runs over ``indptr[i] .. indptr[i + 1]``; anchors ascend within a row.
+
+    See Also
+    --------
+    Rows : The data they belong to.
+    locallin.base.Coding : Makes them.
     """
 
     indptr: np.ndarray
