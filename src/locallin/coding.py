@@ -66,9 +66,9 @@ class Coding(
 
     See Also
     --------
-    InverseDistanceCoding : Weights by the inverse of the distance.
-    SoftAssignmentCoding : Weights by a Gaussian of the distance.
-    AdaptiveCoding : As many anchors per row as it needs.
+    locallin.coding.InverseDistanceCoding : Weights by the inverse of the distance.
+    locallin.coding.SoftAssignmentCoding : Weights by a Gaussian of the distance.
+    locallin.coding.AdaptiveCoding : As many anchors per row as it needs.
     """
 
     kind: int | None = None
