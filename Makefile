@@ -63,7 +63,7 @@ walk: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	for name in papers few_labels untuned peers alpha_path export stream files \
-	    cluster speed scaling; do \
+	    cluster speed scaling compilation; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) --results $(RESULTS) \
 	        || exit 1; \
 	done

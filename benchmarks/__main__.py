@@ -22,6 +22,7 @@ BENCHMARKS = {
     "speed": "times on MNIST beside the floor of bare matrix products",
     "cluster": "error, time and traffic of fits on a dask cluster",
     "scaling": "growth of fit time, memory of a fit, time of the import",
+    "compilation": "first fit and first prediction before anything is compiled",
 }
 
 
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument(
         "--data",
         type=Path,
-        required=True,
+        default=Path("data"),
         help="folder of .npz files with X_train, y_train, X_test, y_test (or X, y)",
     )
     parser.add_argument(
@@ -46,6 +47,9 @@ def main(arguments: list[str] | None = None) -> None:
         "--only", nargs="+", default=(), help="papers, estimators or parts"
     )
     parser.add_argument("--sets", nargs="+", default=(), help="data sets")
+    parser.add_argument(
+        "--beside", type=Path, help="another source of the package (compilation)"
+    )
     parser.add_argument(
         "--minutes", type=float, default=inf, help="begin no measurement after these"
     )

@@ -41,6 +41,7 @@ class Job:
     only: tuple[str, ...] = ()
     sets: tuple[str, ...] = ()
     minutes: float = inf
+    beside: Path | None = None
     began: float = field(default_factory=time.monotonic)
 
     def parts(self, names: Iterable[str]) -> list[str]:

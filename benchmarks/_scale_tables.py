@@ -16,6 +16,22 @@ def scaling() -> str:
     return markdown(["exponent of fit time in", *sizes], rows)
 
 
+def compilation() -> str:
+    """Seconds of CPU of first calls, and functions compiled for them: before, now."""
+    rows = []
+    for estimator, found in read("compilation").items():
+        cold = [found[s]["cold"] for s in ("before", "now") if s in found]
+        cells = [
+            " / ".join(f"{entry[f'{call}_cpu_seconds']:.1f}" for entry in cold)
+            for call in ("fit", "predict")
+        ]
+        cells.append(" / ".join(str(entry["functions_compiled"]) for entry in cold))
+        warm = found["now"]["warm"]["fit_cpu_seconds"]
+        rows.append([estimator, *cells, f"{warm:.1f}"])
+    head = ["before / now", "first fit, CPU s", "first predict, CPU s"]
+    return markdown([*head, "functions compiled", "fit from the cache, CPU s"], rows)
+
+
 def stream() -> str:
     rows = []
     for method, by_rows in read("stream").items():

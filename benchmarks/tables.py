@@ -214,6 +214,7 @@ TABLES = {
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
     "scaling": of_scale.scaling,
+    "compilation": of_scale.compilation,
     "stream": of_scale.stream,
     "stream, a billion rows": of_scale.billion,
     "cluster, errors": of_scale.cluster_errors,

@@ -20,6 +20,7 @@ from benchmarks import (
     _twin,
     alpha_path,
     cluster,
+    compilation,
     export,
     few_labels,
     files,
@@ -157,6 +158,9 @@ def tiny():
         base = {"rows": 200, "features": 12, "anchors": 10, "classes": 2}
         patch.setattr(scaling, "BASE", base)
         patch.setattr(scaling, "IMPORTS", 2)
+        small = {"ML3Classifier": "ML3Classifier(2, max_iter=1)"}
+        patch.setattr(compilation, "ESTIMATORS", small)
+        patch.setattr(compilation, "REPEATS", 1)
         yield patch
 
 
@@ -188,6 +192,13 @@ def test_results_say_how_they_were_made(results, name):
     assert content["command"].startswith(f"python -m benchmarks {name.split('-')[0]}")
     assert {"numpy", "scikit-learn"} <= set(content["versions"])
     assert content["results"]
+
+
+def test_a_cold_process_compiles_and_a_warm_one_does_not(results):
+    found = read(results, "compilation")["results"]["ML3Classifier"]["now"]
+    assert found["cold"]["functions_compiled"] > 5
+    assert found["warm"]["functions_compiled"] == 0
+    assert found["cold"]["fit_cpu_seconds"] > found["warm"]["fit_cpu_seconds"]
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
