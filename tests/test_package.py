@@ -1,5 +1,6 @@
 """The package as a whole: imports, public names, caching."""
 
+import ast
 import os
 import subprocess
 import sys
@@ -38,6 +39,13 @@ def test_the_version_is_written_once_and_cited():
 
 def test_type_checkers_are_told_to_read_the_annotations():
     assert Path(locallin.__file__).with_name("py.typed").exists()
+
+
+def test_type_checkers_see_all_names():
+    tree = ast.parse(Path(locallin.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert seen == locallin._HOME
 
 
 def test_importing_compiles_nothing_and_changes_no_setting():

@@ -5,6 +5,20 @@ vector behind every prediction.
 """
 
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
+    from locallin.atlas import Atlas as Atlas
+    from locallin.coding import AdaptiveCoding as AdaptiveCoding
+    from locallin.coding import InverseDistanceCoding as InverseDistanceCoding
+    from locallin.coding import SoftAssignmentCoding as SoftAssignmentCoding
+    from locallin.feature_maps import IntersectionSampler as IntersectionSampler
+    from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
+    from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
+    from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
+    from locallin.methods.llsvm_cv import LLSVMClassifierCV as LLSVMClassifierCV
+    from locallin.methods.ml3 import ML3Classifier as ML3Classifier
+    from locallin.methods.sapl import SAPLClassifier as SAPLClassifier
 
 __version__ = "0.1.0.dev0"
 
@@ -25,7 +39,7 @@ _HOME = {
 __all__ = [*_HOME, "__version__"]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     # Names are imported when they are first used: importing the package alone
     # loads neither Numba nor scikit-learn.
     if name in _HOME:
