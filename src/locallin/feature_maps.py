@@ -78,14 +78,15 @@ class IntersectionSampler(CheckedState, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "sample_steps": [Interval(Integral, 1, None, closed="left")],
-        "sample_interval": [Interval(Real, 0, None, closed="neither"), None],
+        # Far more than make sense; beyond, work or numbers would leave all bounds.
+        "sample_steps": [Interval(Integral, 1, 1000, closed="both")],
+        "sample_interval": [Interval(Real, 0, 1000, closed="right"), None],
     }
 
     _fitted_mark = "sample_interval_"
 
     def _invariants(self) -> dict[str, Rule]:
-        return {**INPUT, "sample_interval_": Number(above=True)}
+        return {**INPUT, "sample_interval_": Number(above=True, most=1000)}
 
     def __init__(self, *, sample_steps: int = 3, sample_interval: float | None = None):
         self.sample_steps = sample_steps

@@ -413,13 +413,18 @@ def test_arrays_that_do_not_go_together(tmp_path):
 
 def test_npy_files_are_not_loaded(tmp_path, monkeypatch):
     place = npy(tmp_path)
-    load, modes = np.load, []
+    memmap, modes = np.memmap, []
 
-    def spied(*arguments, mmap_mode=None, **settings):
-        modes.append(mmap_mode)
-        return load(*arguments, mmap_mode=mmap_mode, **settings)
+    def spied(file, dtype, mode, *arguments):
+        modes.append(mode)
+        return memmap(file, dtype, mode, *arguments)
 
-    monkeypatch.setattr(np, "load", spied)
+    def loaded(*arguments):
+        raise AssertionError("the file is loaded as a whole")
+
+    monkeypatch.setattr(np, "memmap", spied)
+    monkeypatch.setattr(np, "load", loaded)
+    monkeypatch.setattr(np, "frombuffer", loaded)
     check(batches(place, 3, labels=tmp_path / "y.npy"), 3)
     assert set(modes) == {"r"}
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from locallin.cli._parser import UsageError
+
 from . import commands, data_files, inputs, matrices, model_files
 
 TARGETS = {
@@ -24,6 +26,7 @@ TARGETS = {
 }
 # Share of the cases of each target.
 SHARES = dict(zip(TARGETS, (30, 10, 5, 20, 15, 15, 5), strict=True))
+_EXPECTED = ValueError, TypeError, OSError, ImportError, UsageError
 # Bytes that one case may add to the largest memory of its process.
 _MOST_MEMORY = 1 << 30
 
@@ -70,7 +73,11 @@ def judge(error: Exception) -> str | None:
     last = traceback.extract_tb(error.__traceback__)[-1]
     line = linecache.getline(last.filename, last.lineno).strip()
     ours = "locallin" in last.filename or "sklearn" in last.filename
-    kind = isinstance(error, ValueError | TypeError | OSError | ImportError)
+    if "sklearn/preprocessing" in last.filename and isinstance(error, ValueError):
+        return None  # scikit-learn's own scaler, in a pipeline
+    kind = isinstance(
+        error, ValueError | TypeError | OSError | ImportError | UsageError
+    )
     if kind and ours and line.startswith("raise") and len(str(error)) > 10:
         return None
     where = f"{Path(last.filename).name}:{last.lineno}"

@@ -44,7 +44,7 @@ _VALUES = [
     10**9,
 ]
 # What only asks for much work, as it should.
-_EXPENSIVE = {"max_iter", "n_jobs", "verbose", "n_iter_no_change"}
+_EXPENSIVE = {"max_iter", "n_jobs", "verbose", "n_iter_no_change", "random_state"}
 
 
 def run(folder: Path, rng) -> str | None:
@@ -93,7 +93,7 @@ def _odd_rows(X, rng):
     ]
     try:
         return kinds[rng.integers(len(kinds))](X)
-    except (TypeError, AttributeError, IndexError, ValueError):
+    except Exception:  # no such change to these
         return X
 
 

@@ -132,7 +132,7 @@ def _change_member(members: dict, arrays: list, rng) -> None:
             array = np.load(io.BytesIO(members[name]))
             content = io.BytesIO()
             np.save(content, mutate_array(array, rng), allow_pickle=False)
-        except (ValueError, TypeError, OverflowError):
+        except Exception:  # changed before, and no array any more
             return
         members[name] = content.getvalue()
 

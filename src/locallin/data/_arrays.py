@@ -2,7 +2,6 @@
 
 import os
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +11,9 @@ from scipy import sparse
 
 from locallin.data.blocks import check_finite
 from locallin.data.columns import Columns
-from locallin.data.source import DataError, Options, Source
+from locallin.data.source import MOST_UNPACKED, DataError, Options, Source
+from locallin.engine.files import NpyHeader, npy_header
+from locallin.engine.input import sound_matrix
 
 
 class ArrayTable:
@@ -76,7 +77,7 @@ class NpyTable(ArrayTable):
         place = source.seekable()
         if source.path is None:
             with _damage(source.name):
-                X = np.load(place)
+                X = _array(place, len(place.getbuffer()))
         else:
             X = _Mapped(place)
         labels = options.labels if options.with_labels else None
@@ -98,9 +99,13 @@ class _Mapped:
         self.dtype, self.shape = array.dtype, self._shape
 
     def __getitem__(self, rows: slice) -> np.ndarray:
-        with _damage(str(self._path)):
-            array = np.load(self._path, mmap_mode="r")
-            self._shape = array.shape
+        with _damage(str(self._path)), open(self._path, "rb") as file:
+            shape, fortran, dtype = _header(file, os.fstat(file.fileno()).st_size)
+            self._shape = shape
+            if 0 in shape:
+                return np.empty(shape, dtype)[rows]
+            order = "F" if fortran else "C"
+            array = np.memmap(file, dtype, "r", file.tell(), shape, order)
             return np.array(array[rows], order="C")
 
 
@@ -122,8 +127,10 @@ class NpzTable(ArrayTable):
         with _damage(source.name):
             archive = zipfile.ZipFile(place)
             keys = {name.removesuffix(".npy") for name in archive.namelist()}
-            if {"indptr", "shape"} <= keys:
-                X = sparse.load_npz(place).tocsr()
+            if len(archive.namelist()) > len(set(archive.namelist())):
+                raise ValueError("several members have one name")
+            if {"format", "shape"} <= keys:
+                X = _sparse(archive)
             elif "X" in keys:
                 X = _Member(source.name, archive, "X")
             else:
@@ -151,8 +158,9 @@ class _Member:
     def __init__(self, name: str, archive: zipfile.ZipFile, key: str):
         self._name, self._whole, self._row = name, None, 0
         self._file = archive.open(f"{key}.npy")
-        self.shape, fortran, self.dtype = _npy_header(self._file)
-        if fortran or self.dtype.hasobject:
+        size = archive.getinfo(f"{key}.npy").file_size
+        self.shape, fortran, self.dtype = _header(self._file, size)
+        if fortran:
             self._whole = _whole(archive, key)
 
     def __getitem__(self, rows: slice) -> np.ndarray:
@@ -174,12 +182,13 @@ class _Member:
 def _damage(name: str) -> Iterator[None]:
     try:
         yield
-    except DataError:
+    except (DataError, FileNotFoundError, PermissionError):
         raise
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:  # whatever numpy, scipy and zipfile make of damage
+        reason = str(error).rstrip(".") or type(error).__name__
         raise DataError(
-            f"{name} cannot be read: {str(error).rstrip('.')}. Arrays of numbers or of "
-            "text (not of objects) are needed; save it again."
+            f"{name} cannot be read: {reason}. Arrays of numbers or of text (not of "
+            "objects) are needed; save it again."
         ) from error
 
 
@@ -193,12 +202,47 @@ def _check_width(table: ArrayTable, options: Options) -> None:
 
 
 def _whole(archive: zipfile.ZipFile, key: str) -> np.ndarray:
+    size = archive.getinfo(f"{key}.npy").file_size
     with archive.open(f"{key}.npy") as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+        return _array(file, size)
 
 
-def _npy_header(file) -> tuple:
-    version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    return np.lib.format.read_array_header_2_0(file)
+def _array(file, size: int) -> np.ndarray:
+    """The array of an open .npy file of ``size`` bytes."""
+    shape, fortran, dtype = _header(file, size)
+    values = np.frombuffer(file.read(), dtype)
+    return values.reshape(shape, order="F" if fortran else "C")
+
+
+def _header(file, size: int) -> NpyHeader:
+    """The header of an array of numbers or text that a file of so many bytes holds."""
+    header = npy_header(file)
+    if header.dtype.kind not in "fiubUS":
+        raise ValueError(f"an array holds {header.dtype}")
+    if header.nbytes != size - file.tell():
+        raise ValueError(
+            f"an array says that its shape is {header.shape}, which takes "
+            f"{header.nbytes} bytes, but there are {size - file.tell()}"
+        )
+    return header
+
+
+def _sparse(archive: zipfile.ZipFile) -> Any:
+    """What ``scipy.sparse.save_npz`` wrote, as a CSR matrix that is sound."""
+    format = _whole(archive, "format").item()
+    format = format.decode() if isinstance(format, bytes) else format
+    shape = tuple(_whole(archive, "shape").tolist())
+    n_entries = archive.getinfo("data.npy").file_size
+    if format in ("csr", "csc", "bsr"):
+        parts = (_whole(archive, key) for key in ("data", "indices", "indptr"))
+        kind = {"csr": sparse.csr_matrix, "csc": sparse.csc_matrix}
+        X = kind.get(format, sparse.bsr_matrix)(tuple(parts), shape)
+    elif format == "coo":
+        values, row, col = (_whole(archive, key) for key in ("data", "row", "col"))
+        X = sparse.coo_matrix((values, (row, col)), shape)
+    else:
+        raise ValueError(f"its format is {format!r}, not csr, csc, coo or bsr")
+    X = sound_matrix(X, "it")
+    if format != "csr" and shape[0] > MOST_UNPACKED * n_entries:
+        raise ValueError(f"it says that it has {shape[0]} rows")
+    return X if format == "csr" else sound_matrix(X.tocsr(), "it")

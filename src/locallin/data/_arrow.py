@@ -25,7 +25,6 @@ class _ArrowColumns:
     def __init__(self, source: "Source | Dataset", options: Options):
         pyarrow = import_optional("pyarrow", "io", f"{self.kind} files")
         self.name = source.name
-        self._error = pyarrow.ArrowException
         self._start = 0
         with self._damage():
             schema = self._open(source)
@@ -67,10 +66,11 @@ class _ArrowColumns:
     def _damage(self) -> Iterator[None]:
         try:
             yield
-        except (self._error, OSError) as error:
-            if isinstance(error, FileNotFoundError | PermissionError):
-                raise
-            reason = str(error).splitlines()[0].rstrip(".")
+        except (DataError, FileNotFoundError, PermissionError):
+            raise
+        except Exception as error:  # whatever pyarrow makes of damage
+            lines = str(error).splitlines() or [type(error).__name__]
+            reason = lines[0].rstrip(".")
             raise DataError(
                 f"{self.name} is not a whole {self.kind} file: {reason}. Write or "
                 "fetch it again."
@@ -89,10 +89,14 @@ class _ArrowColumns:
         while True:
             with self._damage():
                 batch = next(batches, None)
-            if batch is None:
-                return
+                if batch is None:
+                    return
+                # Offsets within its buffers, text that is UTF-8: Arrow does not look.
+                batch.validate(full=True)
             for start in range(0, batch.num_rows, size):
-                yield self._block(batch.slice(start, size))
+                with self._damage():
+                    block = self._block(batch.slice(start, size))
+                yield block
 
     def _block(self, batch) -> tuple:
         X = np.empty((batch.num_rows, len(self._features)))

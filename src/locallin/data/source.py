@@ -41,6 +41,9 @@ _SIGNATURES = {
 }
 _LIBSVM_LINE = re.compile(rb"\S+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?")
 HEAD = 1 << 16
+# Bytes in memory that each byte of a packed file may stand for, where it is read as a
+# whole: more than that, gzip cannot pack.
+MOST_UNPACKED = 1100
 
 
 class DataError(ValueError):
@@ -85,10 +88,20 @@ class Source:
     head: bytes
     stream: BinaryIO
     path: Path | None
+    most: int | None = None
 
     def seekable(self) -> Any:
         """A path or a file in memory, for readers that jump about."""
-        return self.path or io.BytesIO(self.stream.read())
+        if self.path is not None:
+            return self.path
+        with reading_errors(self.name):
+            content = self.stream.read(-1 if self.most is None else self.most + 1)
+        if self.most is not None and len(content) > self.most:
+            raise DataError(
+                f"{self.name} unpacks to more than {MOST_UNPACKED} times its size: "
+                "unpack it first if you trust it."
+            )
+        return io.BytesIO(content)
 
 
 class _Rewound(io.RawIOBase):
@@ -137,8 +150,10 @@ def _source(name, path, stream, format) -> Source:
     packed = path.suffix.lower() in _OPENERS
     try:
         head = stream.read(HEAD)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise DataError(f"{name} cannot be unpacked: {error}.") from error
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise DataError(
+            f"{name} cannot be unpacked: {error}. Fetch or pack it again."
+        ) from error
     if not head.strip():
         raise DataError(f"{name} is empty.")
     suffix = Path(path.stem).suffix if packed else path.suffix
@@ -149,7 +164,8 @@ def _source(name, path, stream, format) -> Source:
             f"({', '.join(FORMATS)}) or write it as one of them."
         )
     plain = path if path.name and not packed else None
-    return Source(name, format, head, rewound(head, stream), plain)
+    most = MOST_UNPACKED * path.stat().st_size if packed else None
+    return Source(name, format, head, rewound(head, stream), plain, most)
 
 
 def _guess(name: str, head: bytes) -> str:

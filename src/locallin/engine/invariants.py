@@ -333,10 +333,17 @@ def check_fitted(estimator: Any) -> None:
     InvalidModelError
         Where a parameter or a fitted attribute is not as it should be.
     """
+    bindings = Bindings(estimator)
+    try:
+        estimator.get_params(deep=False)
+    except AttributeError as error:
+        bindings.refuse(f"The parameter {error.name}", "is missing")
     if not estimator.__sklearn_is_fitted__():
         return
-    bindings = Bindings(estimator)
-    _check_parameters(estimator, bindings)
+    try:
+        validate_parameters(estimator)
+    except (ValueError, TypeError) as error:
+        raise InvalidModelError(str(error)) from error
     found = vars(estimator)
     for name, rule in estimator._invariants().items():
         value = found.get(name)
@@ -344,17 +351,6 @@ def check_fitted(estimator: Any) -> None:
             rule.check(name, value, bindings)
         elif not rule.optional:
             bindings.refuse(name, "is missing")
-
-
-def _check_parameters(estimator, bindings: Bindings) -> None:
-    try:
-        estimator.get_params(deep=False)
-    except AttributeError as error:
-        bindings.refuse(f"The parameter {error.name}", "is missing")
-    try:
-        validate_parameters(estimator)
-    except (ValueError, TypeError) as error:
-        raise InvalidModelError(str(error)) from error
 
 
 def count_of(estimator: object, name: str) -> int:

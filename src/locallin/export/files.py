@@ -118,7 +118,10 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
             "comes from, pass trusted=..."
         )
     try:
-        return skops.loads(content, trusted=[*trusted_types(), *_type_names(trusted)])
+        found = skops.loads(content, trusted=[*trusted_types(), *_type_names(trusted)])
+        if isinstance(found, type):
+            raise TypeError(f"it holds the class {found.__name__}, and no object of it")
+        return found
     except InvalidModelError as error:
         raise InvalidModelError(f"{os.fspath(path)!r}: {error}") from error
     except Exception as error:
