@@ -20,7 +20,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from locallin import Atlas, AtlasClassifier
 from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
-from locallin.methods.charted import charted_rows
+from locallin.methods.chart_machines import charted_rows
 from locallin.solvers.kernel_svm import ChartKernel, solve_kernel_svm
 
 LINEAR = ["linear", "quadratic", "quadratic-cross"]

@@ -9,7 +9,7 @@ from locallin.engine.optional import import_optional
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
-from locallin.methods.charted import has_relative_weights
+from locallin.methods.chart_machines import has_relative_weights
 
 
 class Inputs(NamedTuple):

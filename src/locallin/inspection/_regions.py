@@ -20,7 +20,7 @@ from locallin.inspection.unwrap import (
 )
 from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.charted import charted_rows
+from locallin.methods.chart_machines import charted_rows
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 

@@ -1,8 +1,7 @@
 """Support vector machines on the charts of an atlas (Pitelis et al., ECML 2014)."""
 
-from itertools import count
 from numbers import Integral, Real
-from threading import Event, Lock
+from threading import Event
 
 import numpy as np
 from sklearn.base import clone
@@ -28,15 +27,13 @@ from locallin.charts.machines import (
 from locallin.engine.finite import finite_results
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
-    Array,
     Number,
     Part,
     Rule,
-    Starts,
     count_of,
 )
 from locallin.engine.parallel import single_threaded_blas
-from locallin.engine.progress import Progress, warn_not_converged
+from locallin.engine.progress import warn_not_converged
 from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
     Interval,
@@ -50,7 +47,11 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.charted import charted_rows
+from locallin.methods.chart_machines import (
+    MachineSteps,
+    charted_rows,
+    machine_invariants,
+)
 from locallin.methods.preparation import (
     FitInput,
     check_parameters,
@@ -228,31 +229,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             "n_nearest_": Number(Integral, 1, most="charts"),
             "gamma_": Number(above=True),
             "alpha_": Number(above=True),
-            **(self._rbf if self.kernel == "rbf" else self._linear)(machines),
-        }
-
-    def _rbf(self, machines: int) -> dict[str, Rule]:
-        """Invariants of support vectors, sorted by chart."""
-        width = "components", lambda d: d + 2
-        return {
-            "sigma_": Number(above=True),
-            "dual_coef_": Array(("support vectors", machines)),
-            "intercept_": Array((machines,)),
-            "support_": Array(("support vectors",), "i", least=0),
-            "support_rows_": Array(("entries",), "i", least=0, below="support vectors"),
-            # The last column has squares.
-            "support_points_": Array(("entries", width), squares=False),
-            "support_starts_": Starts("charts", "entries"),
-        }
-
-    def _linear(self, machines: int) -> dict[str, Rule]:
-        """Invariants of weights of each chart's features."""
-        width = "components", lambda d: n_expanded(d, FEATURES[self.kernel])
-        return {
-            "scale_": Number(above=True),
-            "intercept_scaling_": Number(above=True),
-            "coef_": Array(("charts", machines, width)),
-            "intercept_": Array(("charts", machines)),
+            **machine_invariants(self.kernel, machines),
         }
 
     def __init__(
@@ -385,7 +362,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             return everything
         return y != -1
 
-    def _charts_for(self, X, rng, steps: "MachineSteps") -> None:
+    def _charts_for(self, X, rng, steps: MachineSteps) -> None:
         seed = rng.randint(np.iinfo(np.int32).max)
         if self.atlas is None:
             atlas = Atlas(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
@@ -563,37 +540,3 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             self.coef_,
             self.intercept_,
         )
-
-
-class MachineSteps:
-    """Steps of a fit: the atlas, where it is not given, and then the machines."""
-
-    def __init__(self, classifier: AtlasClassifier, n_machines: int, X, y):
-        given = isinstance(classifier.atlas, FrozenEstimator)
-        n_steps = n_machines + (0 if given else 1)
-        self.progress = Progress(classifier, n_steps, X, y, unit="machine")
-        self._n_machines = n_machines
-        self._numbers = count(1)
-        self._lock = Lock()
-        self._stopped = False
-
-    def fit_atlas(self, atlas: Atlas, X) -> Atlas:
-        """Fit the atlas as the first step."""
-        with self.progress.passing_on(atlas):
-            atlas.fit(X)
-        self._end(f"{len(atlas.means_)} charts")
-        return atlas
-
-    def report(self, number: int, text: str) -> None:
-        """Tell of a machine that is solved, from any thread."""
-        with self._lock:
-            self._end(f"machine {number + 1}/{self._n_machines}: {text}")
-
-    def _end(self, text: str) -> None:
-        # Without all machines there is no model: a callback that asks to stop is told
-        # no more, and the work goes on.
-        if self._stopped:
-            self.progress.line(text)
-        else:
-            number = next(self._numbers)
-            self._stopped = self.progress.step(number, text, lambda: None)
