@@ -44,7 +44,11 @@ from locallin.engine.invariants import (
     Rule,
     Starts,
 )
-from locallin.engine.parallel import Crew, single_threaded_blas
+from locallin.engine.parallel import (
+    Crew,
+    openmp_after_fork,
+    single_threaded_blas,
+)
 from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
@@ -302,7 +306,7 @@ class Atlas(
         self : object
             The fitted atlas.
         """
-        with interruptible(self) as run:
+        with interruptible(self) as run, openmp_after_fork():
             validate_parameters(self)
             X = checked_data(self, X, reset=True)
             run.interrupted = self._fit(X, graph)

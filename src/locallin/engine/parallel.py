@@ -1,5 +1,6 @@
 """Threads over independent pieces of work."""
 
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -16,9 +17,20 @@ from threadpoolctl import ThreadpoolController
 _thread_pools = cache(ThreadpoolController)
 
 
+# Where a process was forked from one with OpenMP threads, more than one would hang.
+_process = os.getpid()
+
+
 def single_threaded_blas():
     """Keep the BLAS to one thread, as a context."""
     return _thread_pools().limit(limits=1, user_api="blas")
+
+
+def openmp_after_fork():
+    """Keep OpenMP to one thread in a process that was forked, as a context."""
+    if os.getpid() == _process:
+        return nullcontext()
+    return _thread_pools().limit(limits=1, user_api="openmp")
 
 
 class _Job:
@@ -56,20 +68,28 @@ class Crew:
         workers = min(effective_n_jobs(n_jobs), n_tasks) if n_tasks > 1 else 1
         self._jobs: SimpleQueue = SimpleQueue()
         self._done: SimpleQueue = SimpleQueue()
-        self._helpers = [Thread(target=self._help) for _ in range(workers - 1)]
+        # Ctrl-C in the middle of leaving the crew must not keep the process alive.
+        self._helpers = [
+            Thread(target=self._help, daemon=True) for _ in range(workers - 1)
+        ]
 
     def __enter__(self):
         self._blas = single_threaded_blas() if self._helpers else nullcontext()
         self._blas.__enter__()
-        for helper in self._helpers:
-            helper.start()
+        try:
+            for helper in self._helpers:
+                helper.start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(self, *error):
         for _ in self._helpers:
             self._jobs.put(None)
         for helper in self._helpers:
-            helper.join()
+            if helper.ident is not None:
+                helper.join()
         self._blas.__exit__(*error)
 
     def _help(self) -> None:

@@ -62,12 +62,17 @@ def energy(errors, graph, state, mdl):
     return total
 
 
-@jit
-def affected_points(points, graph, state):
+def affected_points(points, graph, state) -> np.ndarray:
     """List the points whose charts can change when ``points`` change label."""
+    out = np.empty(points.size * (1 + graph.neighbors.shape[1]), np.int32)
+    return out[: _list_affected(points, graph, state, out)]
+
+
+@jit
+def _list_affected(points, graph, state, out):
+    """Write the affected points to ``out``, and return their number."""
     state.clock[0] += 1
     now = state.clock[0]
-    out = np.empty(points.size * (1 + graph.neighbors.shape[1]), np.int32)
     n = 0
     for y in points:
         if state.touched[y] != now:
@@ -79,7 +84,7 @@ def affected_points(points, graph, state):
                 state.touched[x] = now
                 out[n] = x
                 n += 1
-    return out[:n]
+    return n
 
 
 @jit
@@ -102,7 +107,8 @@ def _set_labels(points, new, state, mdl):
 @jit
 def relabel(points, new, errors, graph, state, mdl):
     """Give ``points`` the labels ``new`` if the energy falls; returns its change."""
-    affected = affected_points(points, graph, state)
+    room = np.empty(points.size * (1 + graph.neighbors.shape[1]), np.int32)
+    affected = room[: _list_affected(points, graph, state, room)]
     old = state.labels[points]
     before = 0.0
     for x in affected:

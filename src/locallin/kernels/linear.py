@@ -26,7 +26,15 @@ import numpy as np
 from locallin.kernels._jit import jit
 from locallin.kernels.losses import loss_curvature, loss_slope, loss_value
 from locallin.kernels.predict import row_scores
-from locallin.kernels.rows import add_scaled, get_row, n_rows, part, squared_norm
+from locallin.kernels.rows import (
+    Codes,
+    Rows,
+    add_scaled,
+    get_row,
+    n_rows,
+    part,
+    squared_norm,
+)
 
 ONE_VS_REST = 0
 CRAMMER_SINGER = 1
@@ -223,11 +231,15 @@ def sum_losses(
     return total
 
 
-@jit
-def feature_norms(rows, codes, intercept_step):
+def feature_norms(rows: Rows, codes: Codes, intercept_step: float) -> np.ndarray:
     """|z_i|^2 of every row."""
     out = np.empty(n_rows(rows))
+    _write_feature_norms(rows, codes, intercept_step, out)
+    return out
+
+
+@jit
+def _write_feature_norms(rows, codes, intercept_step, out):
     for i in range(out.size):
         values, _ = get_row(rows, i)
         out[i] = feature_norm(values, codes, i, intercept_step)
-    return out

@@ -37,30 +37,32 @@ def csr_scores(rows, codes, coef, intercept, out):
         row_scores(values, indices, codes, i, coef, intercept, 0, n_scores, out[i])
 
 
-@jit
-def entries_by_anchor(codes, n_anchors):
+def entries_by_anchor(codes, n_anchors: int) -> tuple[np.ndarray, ...]:
     """Transpose the codes.
 
     Returns ``start``, ``entry`` and ``row``: anchor j has the code entries
     ``entry[start[j] : start[j + 1]]``, which belong to the rows ``row[...]``,
     ascending.
     """
-    # While entries are filled in, filled[j + 1] is where the next of anchor j goes.
-    filled = np.empty(n_anchors + 2, np.int64)
-    filled[:] = 0
+    filled = np.zeros(n_anchors + 2, np.int64)
+    entry, row = np.empty((2, len(codes.indices)), np.int64)
+    _transpose(codes, filled, entry, row)
+    return filled[:-1], entry, row
+
+
+@jit
+def _transpose(codes, filled, entry, row):
+    """Fill in the entries; filled[j + 1] is where the next of anchor j goes."""
     for p in range(codes.indices.size):
         filled[codes.indices[p] + 2] += 1
-    for j in range(n_anchors):
+    for j in range(filled.size - 2):
         filled[j + 2] += filled[j + 1]
-    entry = np.empty(codes.indices.size, np.int64)
-    row = np.empty(codes.indices.size, np.int64)
     for i in range(codes.indptr.size - 1):
         for p in range(codes.indptr[i], codes.indptr[i + 1]):
             j = codes.indices[p]
             entry[filled[j + 1]] = p
             row[filled[j + 1]] = i
             filled[j + 1] += 1
-    return filled[:-1], entry, row
 
 
 @jit(inner=True)

@@ -63,12 +63,29 @@ def n_expanded(d: int, kind: int | None) -> int:
     return 2 * d if kind == SQUARES else d + d * (d + 1) // 2
 
 
-@jit
-def expanded(coordinates, kind):
+def expanded(coordinates: np.ndarray, kind: int) -> np.ndarray:
     """[p, p^2] or [p, p_a p_b for b <= a] of every row of coordinates."""
     k, d = coordinates.shape
-    n_features = 2 * d if kind == SQUARES else d + d * (d + 1) // 2
-    out = np.empty((k, n_features), coordinates.dtype)
+    out = np.empty((k, n_expanded(d, kind)), coordinates.dtype)
+    _expand(coordinates, kind, out)
+    return out
+
+
+@overload(expanded)
+def _expanded(coordinates, kind):
+    def expanded_rows(coordinates, kind):
+        k, d = coordinates.shape
+        n_features = 2 * d if kind == SQUARES else d + d * (d + 1) // 2
+        out = np.empty((k, n_features), coordinates.dtype)
+        _expand(coordinates, kind, out)
+        return out
+
+    return expanded_rows
+
+
+@jit
+def _expand(coordinates, kind, out):
+    k, d = coordinates.shape
     for q in range(k):
         at = d
         for a in range(d):
@@ -80,7 +97,6 @@ def expanded(coordinates, kind):
                 for b in range(a + 1):
                     out[q, at + b] = coordinates[q, a] * coordinates[q, b]
                 at += a + 1
-    return out
 
 
 def get_row(rows, i):
@@ -185,14 +201,18 @@ def squared_norm(values):
     return total
 
 
-@jit
-def squared_row_norms(rows):
-    """Return |x|^2 of every row in double precision."""
+def squared_row_norms(rows: Rows) -> np.ndarray:
+    """|x|^2 of every row in double precision."""
     out = np.empty(n_rows(rows))
+    _write_squared_norms(rows, out)
+    return out
+
+
+@jit
+def _write_squared_norms(rows, out):
     for i in range(out.size):
         values, _ = get_row(rows, i)
         out[i] = squared_norm(values)
-    return out
 
 
 @jit
