@@ -4,7 +4,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
@@ -75,6 +75,7 @@ class NpyTable(ArrayTable):
 
     def __init__(self, source: Source, options: Options):
         place = source.seekable()
+        X: Any
         if source.path is None:
             with _damage(source.name):
                 X = _array(place, len(place.getbuffer()))
@@ -104,8 +105,9 @@ class _Mapped:
             self._shape = shape
             if 0 in shape:
                 return np.empty(shape, dtype)[rows]
-            order = "F" if fortran else "C"
-            array = np.memmap(file, dtype, "r", file.tell(), shape, order)
+            order: Literal["C", "F"] = "F" if fortran else "C"
+            place = os.fspath(self._path)
+            array = np.memmap(place, dtype, "r", file.tell(), shape, order)
             return np.array(array[rows], order="C")
 
 

@@ -42,9 +42,7 @@ def table_writer(output, format: str | None) -> Iterator[TableWriter]:
     A file is there when the block ends without an error.
     """
     stream = hasattr(output, "write")
-    if format is None:
-        suffix = "" if stream else Path(output).suffix.lower()
-        format = _EXTENSIONS.get(suffix, "csv")
+    format = format_of(output, format)
     if format not in _WRITERS:
         raise ValueError(f"{format!r} is not one of {', '.join(_WRITERS)}.")
     if stream and format not in _TEXT:
@@ -57,6 +55,14 @@ def table_writer(output, format: str | None) -> Iterator[TableWriter]:
         # Entered last, so that files are complete before they are closed.
         stack.callback(writer.close)
         yield writer
+
+
+def format_of(output, format: str | None) -> str:
+    """The format to write: as given, or by the ending of a path."""
+    if format is not None:
+        return format
+    suffix = "" if hasattr(output, "write") else Path(output).suffix.lower()
+    return _EXTENSIONS.get(suffix, "csv")
 
 
 def _opened(path: Path, format: str) -> AbstractContextManager[Any]:

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from locallin.data._writers import table_writer
+from locallin.data._writers import format_of, table_writer
 from locallin.data.batching import Batches, as_batches, is_files, make_batches
 from locallin.data.source import Options
 
 _PREFIXES = {"decision_function": "score", "predict_proba": "probability"}
+# Cells that begin so are run by spreadsheets.
+_BEGINNINGS_OF_FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 _BLOCK_BYTES = 1 << 25
 
 
@@ -84,6 +86,8 @@ def write_predictions(
     """
     blocks = _blocks(estimator, source, size, reading)
     predict = prediction_function(estimator, method, with_label)
+    if format_of(output, output_format) == "csv":
+        _warn_of_formulas(getattr(estimator, "classes_", None))
     n_rows = 0
     with table_writer(output, output_format) as table, _known_names(estimator, source):
         for X, *_ in blocks:
@@ -103,6 +107,30 @@ def _blocks(estimator, source, size: int | None, reading: dict[str, Any]) -> Bat
     if size is None:
         size = rows_of_a_block(width or 1)
     return make_batches(source, size, options)
+
+
+def _warn_of_formulas(classes) -> None:
+    """Warn of classes that a spreadsheet would take for formulas.
+
+    They are written as they are: programs that read the file compare them with labels.
+    """
+    for name in map(str, () if classes is None else classes):
+        if name.startswith(_BEGINNINGS_OF_FORMULAS) and not _is_number(name):
+            warnings.warn(
+                f"The class {name!r} begins like a formula: import the file as text "
+                "where a spreadsheet opens it, or write Parquet.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def rows_of_a_block(n_features: int, largest: int = 16384) -> int:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
@@ -53,7 +53,7 @@ class NpyHeader(NamedTuple):
         return math.prod(self.shape) * self.dtype.itemsize
 
 
-def npy_header(file: BinaryIO) -> NpyHeader:
+def npy_header(file: IO[bytes]) -> NpyHeader:
     """Read the header of a .npy file; what is none is a ValueError.
 
     Nothing is allocated for the array, however large it says it is.

@@ -161,7 +161,7 @@ class Number(Rule):
     One that is an Integral can tell the size of the dimension ``tells``.
     """
 
-    kind: type = Real
+    kind: Any = Real
     least: float = 0.0
     most: Dimension | None = None
     above: bool = False
@@ -316,7 +316,7 @@ class CheckedState:
     def __copy__(self):
         # What is in memory already need not be checked again.
         new = object.__new__(type(self))
-        vars(new).update(self.__getstate__())
+        vars(new).update(vars(self))
         return new
 
 

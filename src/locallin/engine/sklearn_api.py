@@ -41,6 +41,10 @@ __all__ = [
 ]
 
 
+# Of the largest weight: rows that count for less are left out.
+_LEAST_WEIGHT = 1e-30
+
+
 def check_sample_weight(sample_weight, X):
     """Copy the weights as floats of X's kind; negative ones are an error."""
     weights = _check_sample_weight(
@@ -51,6 +55,8 @@ def check_sample_weight(sample_weight, X):
             "sample_weight is zero for every row: give at least one row a "
             "positive weight."
         )
+    # Next to the others they are nothing, but their reciprocals would be infinite.
+    weights[weights < _LEAST_WEIGHT * weights.max()] = 0
     return weights
 
 

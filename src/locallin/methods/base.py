@@ -65,7 +65,7 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "intercept_scaling": [
-            Interval(Real, 0, None, closed="neither"),
+            Interval(Real, 1e-100, 1e100, closed="both"),  # squares are taken
             StrOptions({"auto"}),
         ],
         "max_iter": [Interval(Integral, 1, None, closed="left")],

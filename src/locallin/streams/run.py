@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from itertools import chain
-from numbers import Integral
 from typing import NamedTuple
 
 import joblib
@@ -222,12 +221,7 @@ class StreamRun:
 
     def start(self) -> None:
         """Go on from a checkpoint, or choose what a sample decides."""
-        saved = self._checkpoints.load() if self._checkpoints else None
-        if saved is not None:
-            try:
-                self._restore(saved)
-            except (LookupError, TypeError, ValueError) as error:
-                raise self._checkpoints.unusable(error) from error
+        if self._checkpoints is not None and self._resume(self._checkpoints):
             return
         estimator, settings = self._estimator, self._settings
         if not (estimator.warm_start and hasattr(estimator, "coef_")):
@@ -236,13 +230,24 @@ class StreamRun:
         plan = self._n_rows, settings.epochs
         self._learner.begin(sample, classes, *plan, self._rng)
 
+    def _resume(self, checkpoints: Checkpoints) -> bool:
+        """Go on from a checkpoint; False where there is none."""
+        saved = checkpoints.load()
+        if saved is None:
+            return False
+        try:
+            self._restore(saved)
+        except (LookupError, TypeError, ValueError) as error:
+            raise checkpoints.unusable(error) from error
+        return True
+
     def _restore(self, saved: dict) -> None:
         vars(self._estimator).update(saved["learned"])
         check_is_fitted(self._estimator)
         check_fitted(self._estimator)
         self._rng.set_state(saved["rng"])
         position = saved["position"]
-        if not all(isinstance(n, Integral) and n >= 0 for n in position):
+        if not all(isinstance(n, int) and n >= 0 for n in position):
             raise ValueError(f"position is {position!r:.50}")
         self._n_rows, self._epoch, self._row = position
 
