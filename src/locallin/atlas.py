@@ -54,6 +54,7 @@ from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
+    check_sparse_output,
     interruptible,
     validate_parameters,
     with_callbacks,
@@ -411,6 +412,7 @@ class Atlas(
         X = checked_data(self, X, reset=False)
         charts = fitted_charts(self, X.dtype)
         if self.output == "weights":
+            check_sparse_output(self)
             nearest, errors = charts.nearest(X, self.n_nearest_, self.n_jobs)
             codes = codes_of(*chart_weights(nearest, errors, self.gamma_))
             return sparse.csr_matrix(

@@ -33,6 +33,7 @@ from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
     check_sample_weight,
+    check_sparse_output,
     unchanged_on_error,
     validate_parameters,
 )
@@ -198,6 +199,7 @@ class Coding(
             Weights: the entries of each row sum to one.
         """
         check_is_fitted(self)
+        check_sparse_output(self)
         X = checked_data(self, X, reset=False)
         codes = self.encode(as_rows(X), self.n_jobs)
         return sparse.csr_matrix(

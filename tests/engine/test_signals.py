@@ -70,6 +70,9 @@ for _ in range(%d):
         assert np.isfinite(scores).all()
     except NotFittedError:
         assert not hasattr(model, "classes_")
+    deadline = time.monotonic() + 20
+    while threading.active_count() > threads and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert threading.active_count() == threads
 assert pressed > 0
 print("good")

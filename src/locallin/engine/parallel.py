@@ -87,10 +87,12 @@ class Crew:
     def __exit__(self, *error):
         for _ in self._helpers:
             self._jobs.put(None)
-        for helper in self._helpers:
-            if helper.ident is not None:
-                helper.join()
-        self._blas.__exit__(*error)
+        try:
+            for helper in self._helpers:
+                if helper.ident is not None:
+                    helper.join()
+        finally:
+            self._blas.__exit__(*error)
 
     def _help(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
     _check_feature_names_in as check_feature_names_in,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "StrOptions",
     "check_feature_names_in",
     "check_sample_weight",
+    "check_sparse_output",
     "clone_without_callbacks",
     "fitted_attributes",
     "forget",
@@ -77,6 +79,25 @@ def parameter_choices(kind: Any) -> dict[str, list[str]]:
     return choices
 
 
+# What scikit-learn keeps in an estimator beside its parameters: requests of metadata,
+# and the kind of table that ``transform`` returns.
+_SETTINGS = "_metadata_request", "_sklearn_output_config"
+
+
+def check_sparse_output(transformer) -> None:
+    """Refuse to make a frame of a sparse result, and say what to do."""
+    wanted = _get_output_config("transform", transformer)["dense"]
+    if wanted != "default":
+        name = type(transformer).__name__
+        raise ValueError(
+            f"{name}.transform returns a sparse matrix, but set_output asks for "
+            f"{wanted}: leave it out with {name}.set_output(transform='default'), and "
+            "make a table of the result, e.g. with "
+            "pandas.DataFrame.sparse.from_spmatrix(result, columns="
+            "transformer.get_feature_names_out())."
+        )
+
+
 @contextmanager
 def unchanged_on_error(estimator):
     """Leave the estimator as it was when the block raises or is interrupted.
@@ -95,7 +116,7 @@ def unchanged_on_error(estimator):
 
 def fitted_attributes(estimator) -> dict:
     """Attributes that a fit has left, by name: no parameters, no callbacks."""
-    given = estimator.get_params(deep=False)
+    given = {*estimator.get_params(deep=False), *_SETTINGS}
     return {
         name: value
         for name, value in vars(estimator).items()

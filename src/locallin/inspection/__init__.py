@@ -11,6 +11,7 @@ from locallin.inspection._charts import ChartDisplay
 from locallin.inspection._counterfactual import Counterfactuals, counterfactual
 from locallin.inspection._explain import Explanation, explain
 from locallin.inspection._history import HistoryDisplay
+from locallin.inspection._importances import feature_importances
 from locallin.inspection._region_map import RegionDisplay
 from locallin.inspection._regions import Region, Regions, regions
 from locallin.inspection._weights import ContributionDisplay, WeightImageDisplay
@@ -28,5 +29,6 @@ __all__ = [
     "WeightImageDisplay",
     "counterfactual",
     "explain",
+    "feature_importances",
     "regions",
 ]

@@ -205,6 +205,7 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             validation = X_val, y_val, sample_weight_val
             given = take_rows(self, X, y, sample_weight, validation)
             self.classes_ = given.classes
+            vars(self).pop("validation_history_", None)
             with self._finite_learning():
                 run.interrupted = self._fit(given)
         return self

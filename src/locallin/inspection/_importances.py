@@ -1,0 +1,72 @@
+"""One number a feature, over all local models."""
+
+import numpy as np
+
+from locallin.inspection.unwrap import classifier_in
+
+
+def feature_importances(estimator) -> np.ndarray:
+    """Root mean square weight of each feature, over local models and scores.
+
+    A view of the model as a whole, for what takes a function of a fitted estimator:
+    ``RFECV(clf, importance_getter=feature_importances)``, and
+    :class:`~sklearn.feature_selection.SelectFromModel` in the same way. Features must
+    have a common scale for their weights to be compared. Reasons of single
+    predictions are those of :func:`explain`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier of the library whose local models are linear, or a fitted
+        pipeline that ends in one; the features are those the classifier sees.
+
+    Returns
+    -------
+    ndarray of shape (n_features,)
+        Importances, none of them negative.
+
+    See Also
+    --------
+    explain : Exact contributions behind a prediction.
+    sklearn.feature_selection.RFECV : Leaves out the least important features.
+    sklearn.inspection.permutation_importance : For classifiers without weights.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.feature_selection import SelectFromModel
+    >>> from locallin import LLSVMClassifier
+    >>> from locallin.inspection import feature_importances
+    >>> X, y = make_classification(300, 10, n_informative=2, n_redundant=0,
+    ...                            shuffle=False, random_state=0)
+    >>> selector = SelectFromModel(
+    ...     LLSVMClassifier(5, random_state=0),
+    ...     importance_getter=feature_importances,
+    ...     max_features=2,
+    ... )
+    >>> selector.fit(X, y).get_support(indices=True)
+    array([0, 1])
+    """
+    classifier = classifier_in(estimator, "feature_importances")[1]
+    weights = _weights(classifier)
+    if weights is None:
+        raise ValueError(
+            f"{type(classifier).__name__} has no weights of the features of X with "
+            "these settings (a feature map, constant local models, or a kernel): use "
+            "sklearn.inspection.permutation_importance."
+        )
+    squares = np.square(weights, dtype=float)
+    return np.sqrt(squares.mean(axis=tuple(range(weights.ndim - 1))))
+
+
+def _weights(classifier) -> np.ndarray | None:
+    """Weights of local models, features on the last axis."""
+    atlas = getattr(classifier, "atlas_", None)
+    if atlas is not None:
+        if classifier.kernel != "linear":
+            return None
+        return classifier.coef_ @ atlas.components_ / classifier.scale_
+    if getattr(classifier, "feature_map_", None) is not None:
+        return None
+    has_weights = classifier.coef_.shape[-1] == classifier.n_features_in_
+    return classifier.coef_ if has_weights else None
