@@ -697,3 +697,22 @@ def test_as_a_process(iris, folder):
     done = call("predict", "a.model", "nothing.csv")
     assert done.returncode == 1
     assert done.stderr == "locallin predict: nothing.csv: No such file or directory\n"
+
+
+def test_a_delimiter_is_one_character(capsys, iris):
+    for given in ("", ";;"):
+        error = fails(capsys, "train", "iris.csv", "m", "--delimiter", given, code=2)
+        assert "is not one character" in error
+
+
+def test_too_many_folds_leave_no_file(capsys, folder, iris):
+    before = sorted(folder.iterdir())
+    error = fails(capsys, "tune", "iris.csv", "tuned.skops", "--folds", 1000)
+    assert "--folds 1000 is more than" in error
+    assert sorted(folder.iterdir()) == before
+
+
+def test_steps_that_are_too_long_leave_no_model(capsys, folder, iris):
+    error = fails(capsys, "train", "iris.csv", "long.skops", "--learning-rate", "1e300")
+    assert "learning rates" in error
+    assert not (folder / "long.skops").exists()

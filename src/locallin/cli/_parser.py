@@ -308,7 +308,9 @@ def _reading(command):
         help="label column of CSV and Parquet: name, or position from 1, or from the "
         "end with -1 (default: label, class, target or y; or else the last)",
     )
-    group.add_argument("--delimiter", help="delimiter of CSV (default: found)")
+    group.add_argument(
+        "--delimiter", type=_character, help="delimiter of CSV (default: found)"
+    )
     group.add_argument(
         "--header",
         choices=_YES_NO,
@@ -334,6 +336,12 @@ def _column(text: str) -> str | int:
     if position == 0:
         raise argparse.ArgumentTypeError("columns are counted from 1")
     return position - 1 if position > 0 else position
+
+
+def _character(text):
+    if len(text) != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not one character")
+    return text
 
 
 def _positive(kind):

@@ -198,7 +198,9 @@ def fit_model(
     """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
     # Step by step, because a step of a pipeline can have no progress bar.
     began = time.perf_counter()
-    X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
+    # Where squares leave the range, the classifier says so.
+    with np.errstate(over="ignore", invalid="ignore"):
+        X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
     classifier = pipeline[-1]
     with _progress_bar(classifier):
         interrupted = was_interrupted(

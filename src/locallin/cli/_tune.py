@@ -119,6 +119,10 @@ def tune(args: Namespace) -> int:
 
 def _search_of(args: Namespace, fixed: Record, data: LabelledRows) -> Search:
     folds = args.folds or (_FOLDS if len(data.y) <= _ROWS_FOR_FOLDS else 1)
+    if folds > len(data.y):
+        raise ValueError(
+            f"--folds {folds} is more than the {len(data.y)} rows: use fewer folds"
+        )
     scale = scaling(args, data.X)
     return Search(args.method, scale, fixed, folds, args.scoring, data)
 
