@@ -43,22 +43,6 @@ def _can_fall(dual, t):
     return dual.variables[t] < dual.upper[t]
 
 
-@jit
-def violation(dual):
-    """Largest -y g of the rows that can rise, and smallest of those that can fall.
-
-    The difference is what is left to gain: at the optimum it is not positive.
-    """
-    top, bottom = -np.inf, np.inf
-    for i in range(dual.y.size):
-        value = -dual.y[i] * dual.gradient[i]
-        if _can_rise(dual, i) and value > top:
-            top = value
-        if _can_fall(dual, i) and value < bottom:
-            bottom = value
-    return top, bottom
-
-
 @jit(inline=True)
 def _steepest_row(dual):
     """Row of the largest -y g that can rise, -1 where there is none, and its -y g."""

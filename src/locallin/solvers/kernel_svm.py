@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.charts.affine import ChartedRows
-from locallin.kernels.smo import Dual, scatter_add, smo_steps, violation
+from locallin.kernels.smo import Dual, scatter_add, smo_steps
 
 # Rows that are optimised together: their part of the Gram matrix is all that is held.
 _WORKING_SET = 1024
@@ -126,7 +126,7 @@ def solve_kernel_svm(
     working = np.empty(0, np.intp)
     held = np.empty((0, n), rows.weights.dtype)
     iteration, converged = 0, False
-    top, bottom = violation(dual)
+    top, bottom = _violation(dual)
     try:
         while not (converged := top - bottom <= tol):
             if iteration == max_iter or stop.is_set():
@@ -141,7 +141,7 @@ def solve_kernel_svm(
                 tol if len(working) == n else max(0.1 * (top - bottom), 0.5 * tol)
             )
             _optimise(dual, working, held, inner_tol)
-            top, bottom = violation(dual)
+            top, bottom = _violation(dual)
     except KeyboardInterrupt:
         stop.set()
     variables, gradient = dual.variables, dual.gradient
@@ -164,6 +164,24 @@ def _dual_of(y: np.ndarray, upper: np.ndarray, squared: bool) -> Dual:
     return Dual(y, ridge, upper, np.zeros(n), -np.ones(n))
 
 
+def _directions(dual: Dual) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """-y g of all rows, and which y a can rise and which can fall."""
+    above, below = dual.variables > 0, dual.variables < dual.upper
+    can_rise = np.where(dual.y > 0, below, above)
+    can_fall = np.where(dual.y > 0, above, below)
+    return -dual.y * dual.gradient, can_rise, can_fall
+
+
+def _violation(dual: Dual) -> tuple[float, float]:
+    """Largest -y g of the rows that can rise, and smallest of those that can fall.
+
+    The difference is what is left to gain: at the optimum it is not positive.
+    """
+    values, can_rise, can_fall = _directions(dual)
+    top = values[can_rise].max(initial=-np.inf)
+    return top, values[can_fall].min(initial=np.inf)
+
+
 def _optimise(dual: Dual, working: np.ndarray, held: np.ndarray, tol: float) -> None:
     """Optimise over the working set; ``held`` are its rows of the Gram matrix."""
     part = Dual(*(values[working] for values in dual))
@@ -180,11 +198,7 @@ def _working_set(dual: Dual, last: np.ndarray) -> np.ndarray:
     n = len(dual.y)
     if n <= _WORKING_SET:
         return np.arange(n)
-    values = -dual.y * dual.gradient
-    positive = dual.y > 0
-    above, below = dual.variables > 0, dual.variables < dual.upper
-    can_rise = np.where(positive, below, above)
-    can_fall = np.where(positive, above, below)
+    values, can_rise, can_fall = _directions(dual)
     keep = last[-_WORKING_SET // 2 :]
     quarter = _WORKING_SET // 4
     taken = np.zeros(n, bool)
