@@ -300,7 +300,7 @@ def test_wide_rows_and_what_pyarrow_refuses(write, monkeypatch):
     make_parser = _csv.arrow_parser
     monkeypatch.setattr(_csv, "arrow_parser", recorded)
     monkeypatch.setattr(_lines, "CHUNK", 5000)
-    wide = np.arange(12000.0).reshape(4, 3000)
+    wide = np.arange(80000.0).reshape(4, 20000)
     text = "\n".join(",".join(map(repr, row)) for row in wide.tolist())
     assert np.array_equal(read(write(text), label=None).X, wide)
     assert all(parsers)

@@ -25,6 +25,10 @@ from locallin.data.source import DataError, Options, Source, reading_errors
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
 _LONE_RETURN = re.compile(rb"\r(?!\n)")
+# Whether a line that begins with a byte may be blank.
+_MAY_BEGIN_BLANK = np.array(
+    [i > 127 or chr(i) == '"' or chr(i).isspace() for i in range(256)]
+)
 NumberedRow = tuple[int, list[str]]
 
 
@@ -144,10 +148,20 @@ class CsvTable:
         passed = 0
         with reading_errors(self.name):
             while passed < rows and self._lines_are_rows():
-                passed += self._lines.skip(rows - passed, self._is_row)
+                passed += self._skip_lines(rows - passed)
             if self._rows is not None:
                 passed += sum(1 for _ in islice(self._rows, rows - passed))
         return passed
+
+    def _skip_lines(self, rows: int) -> int:
+        lines = self._lines
+        text = lines.text[lines.place :]
+        ends = np.flatnonzero(text == ord("\n"))
+        beginnings = text[np.append(0, ends[:-1] + 1)]
+        if len(ends) > rows or _MAY_BEGIN_BLANK[beginnings].any():
+            return lines.skip(rows, self._is_row)
+        lines.take()
+        return len(ends)
 
     def _is_row(self, line: bytes) -> bool:
         """Whether a line is not blank, as in ``_numbered``."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+_BLOCK = 1 << 19
 Parsed = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -36,8 +37,11 @@ def arrow_parser(
     )
 
     def parse(text: memoryview, quoted: bool) -> Parsed | None:
-        # One block, because a row that is longer than a block is refused.
-        read_options = csv.ReadOptions(column_names=names, block_size=len(text))
+        # Blocks that fit into a cache. A row that is longer than one is refused.
+        short = b"\n" in bytes(text[: _BLOCK // 8])
+        read_options = csv.ReadOptions(
+            column_names=names, block_size=_BLOCK if short else len(text)
+        )
         try:
             table = csv.read_csv(
                 pyarrow.BufferReader(text), read_options, layouts[quoted], conversion

@@ -107,16 +107,17 @@ class Source:
 class _Rewound(io.RawIOBase):
     """A stream whose head was read already."""
 
-    def __init__(self, head: bytes, rest: BinaryIO):
+    def __init__(self, head: bytes, rest: Any):
         self._head, self._rest = head, rest
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer) -> int:
+        if not self._head:
+            return self._rest.readinto(buffer)
         chunk = self._head[: len(buffer)]
         self._head = self._head[len(chunk) :]
-        chunk = chunk or self._rest.read(len(buffer))
         buffer[: len(chunk)] = chunk
         return len(chunk)
 
