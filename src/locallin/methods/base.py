@@ -205,7 +205,8 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             validation = X_val, y_val, sample_weight_val
             given = take_rows(self, X, y, sample_weight, validation)
             self.classes_ = given.classes
-            vars(self).pop("validation_history_", None)
+            if hasattr(self, "validation_history_"):
+                del self.validation_history_
             with self._finite_learning():
                 run.interrupted = self._fit(given)
         return self

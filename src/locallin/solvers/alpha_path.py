@@ -19,7 +19,7 @@ def growth(problem: Problem, last: Solution, ratio: float) -> np.ndarray:
     1 to ``ratio``, which all lie in the larger box, the best is found: the dual is
     concave along the ray, and quadratic but for the logistic loss.
     """
-    a = last.dual
+    a: Any = last.dual
     squares = 2.0 / problem.alpha * problem.penalty(*last.learned)
     upper = problem.target.weights / (problem.alpha * problem.n_rows)
     if problem.strategy == CRAMMER_SINGER:
@@ -132,7 +132,8 @@ def solve_path(
                 path.scores[i], path.iterations[i] = zip(*done, strict=True)
                 if path.best is None or _exceeds(path.scores, i, path.best):
                     path.best = i
-                    weights = zip(*(s.learned for s in last), strict=True)
+                    solved = (s.learned for s in last if s is not None)
+                    weights = zip(*solved, strict=True)
                     path.mean = tuple(np.mean(part, axis=0) for part in weights)
                 report(i, path)
     except KeyboardInterrupt:

@@ -144,10 +144,11 @@ class Solution:
 
     def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
         """What SGD needs to go on, by name."""
-        arrays = dict(zip(("t", "t0"), map(np.asarray, self.clock), strict=True))
-        if averaged:
-            names = "iterate_coef", "iterate_intercept"
-            arrays |= zip(names, self.iterate, strict=True)
+        arrays = {}
+        if self.clock is not None:
+            arrays["t"], arrays["t0"] = map(np.asarray, self.clock)
+        if averaged and self.iterate is not None:
+            arrays["iterate_coef"], arrays["iterate_intercept"] = self.iterate
         return arrays
 
 
@@ -196,7 +197,7 @@ def solve_sgd(
     if t0 is None:
         t0 = 1.0 / (problem.alpha * find_step(problem, start, shuffle, rng))
     if mean is None:
-        mean = tuple(a.copy() for a in start) if average else start
+        mean = (start[0].copy(), start[1].copy()) if average else start
     iterate = Iterate(*start, *mean)
     # Not below 2: the first step must not wipe out the start (eq. 13).
     t0 = max(float(t0), 2.0)

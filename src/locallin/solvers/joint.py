@@ -160,11 +160,12 @@ def differentiate(
     entries = entries_by_anchor(codes, len(parameters.anchors))
     dtype = parameters.coef.dtype
     scores = np.empty((len(codes.indices), len(positive)), dtype)
-    model = parameters.coef, parameters.intercept
+    coef, intercept, _ = parameters
     if model_rows.indptr is None:
-        dense_entry_scores(model_rows.data, entries, *map(read_only, model), scores)
+        model = read_only(coef), read_only(intercept)
+        dense_entry_scores(model_rows.data, entries, *model, scores)
     else:
-        csr_entry_scores(model_rows, entries, *model, scores)
+        csr_entry_scores(model_rows, entries, coef, intercept, scores)
     out = Derivatives(
         slopes=np.empty((len(chosen), len(positive)), dtype),
         pulls=np.empty(len(codes.indices), dtype),

@@ -12,7 +12,7 @@ objective from above by a convex one (eq. 13), and takes one epoch of SGD on tha
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -96,7 +96,7 @@ class LatentProblem:
     is that of the random latent weights.
     """
 
-    X: object
+    X: Any
     labels: np.ndarray
     weights: np.ndarray
     visits: np.ndarray
@@ -240,7 +240,8 @@ class _Epoch:
         models where that is asked for.
         """
         problem, models, run = self._problem, self._models, self._crew.run
-        self._frozen, self._fresh = frozen, fresh
+        self._frozen: Any = frozen
+        self._fresh = fresh
         self._sums = problem.zeros() if average else None
         numbers = np.array([0.0, 1.0, problem.square(models), 0.0, 0.0])
         radius = np.sqrt(2.0 / problem.alpha)
@@ -248,13 +249,16 @@ class _Epoch:
         clock = Clock(
             numbers, offset, problem.alpha, radius, problem.intercept_step, pace
         )
-        block, update = self._prepare(order[:_BLOCK], next(self._rooms)), None
+        block = self._prepare(order[:_BLOCK], next(self._rooms))
+        update: Any = None
         result = models
         try:
             for start in range(0, len(order), _BLOCK):
                 if latent is None and start % _STRETCH == 0:
                     own = self._own_weights(order[start : start + _STRETCH])
-                tasks = [(self._score, block, update, group) for group in self._groups]
+                tasks: list[tuple] = [
+                    (self._score, block, update, group) for group in self._groups
+                ]
                 coming = order[start + _BLOCK :][:_BLOCK]
                 tasks.append((self._prepare, coming, next(self._rooms)))
                 if latent is not None:
@@ -269,7 +273,7 @@ class _Epoch:
                 block = done[len(self._groups)]
             for group in self._groups:
                 self._learn(update, group)
-            if average:
+            if self._sums is not None:
                 # A row's update counts from its own step on: what all updates would
                 # come to from the first step, less what came before each.
                 pairs = zip(models, self._sums, strict=True)
@@ -289,7 +293,8 @@ class _Epoch:
         if sparse.issparse(self._X):
             return None
         shapes = (_BLOCK, self._X.shape[1]), _BLOCK * _BLOCK
-        return tuple(np.empty(shape, self._X.dtype) for shape in shapes)
+        dtype = self._X.dtype
+        return np.empty(shapes[0], dtype), np.empty(shapes[1], dtype)
 
     def _prepare(self, chosen, room) -> Block:
         if room is None:
