@@ -62,6 +62,10 @@ def _run(args: argparse.Namespace) -> int:
         from locallin.cli._completion import completion
 
         return completion(args)
+    if args.command == "warmup":
+        from locallin.cli._warmup import warmup
+
+        return warmup(args)
     if args.command == "tune":
         from locallin.cli._tune import tune
 

@@ -96,6 +96,7 @@ def make_parser(methods: Sequence[str] = (), files: Any = None) -> _Parser:
     _add_report(add)
     _add_info(add)
     _add_convert(add)
+    _add_warmup(add)
     command = add("completion", "print a script that completes commands in a shell")
     command.add_argument("shell", choices=("bash", "zsh", "fish", "tcsh"))
     return parser
@@ -262,6 +263,24 @@ def _add_report(add) -> None:
 def _add_info(add) -> None:
     command = add("info", "tell what is in a model file")
     _model(command)
+    _json(command)
+
+
+def _add_warmup(add) -> None:
+    command = add("warmup", "compile the kernels now, as the first fit would")
+    command.add_argument(
+        "--method",
+        nargs="+",
+        choices=METHODS,
+        help="methods whose kernels are wanted (default: all)",
+    )
+    command.add_argument(
+        "--dtype",
+        choices=("float32", "float64", "both"),
+        default="float64",
+        help="type of the features (%(default)s)",
+    )
+    command.add_argument("--sparse", action="store_true", help="for sparse rows, too")
     _json(command)
 
 
