@@ -31,6 +31,7 @@ test: .venv/ready
 
 # Every setting under scikit-learn's checks, clusters, browser, site, benchmarks.
 test-slow: .venv/ready
+	$(BIN)/python -m pip install --quiet -e ".[docs]"
 	$(BIN)/python -m pytest -m slow
 
 test-all: test test-slow
@@ -46,6 +47,7 @@ test-lowest: .venv/ready
 lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m mypy
 
 # The site, with the gallery: every example is run, in about half a minute. A warning is
 # an error. Nothing is loaded from a network, neither now nor by a reader's browser.

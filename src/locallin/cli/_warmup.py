@@ -13,8 +13,11 @@ from locallin.cli._methods import METHODS
 from locallin.cli._output import show
 from locallin.kernels.cache import cache_folders
 
-_DTYPES = {"float32": [np.float32], "float64": [np.float64]}
-_DTYPES["both"] = [*_DTYPES["float32"], *_DTYPES["float64"]]
+_DTYPES: dict[str, tuple[type, ...]] = {
+    "float32": (np.float32,),
+    "float64": (np.float64,),
+    "both": (np.float32, np.float64),
+}
 # Enough to go through every loop, and few enough to take no time.
 _ROWS = 120
 
