@@ -4,7 +4,11 @@ import os
 import subprocess
 import sys
 
+import numba
+import numpy as np
 import pytest
+
+from locallin.kernels.rows import dot
 
 FIT = """
 import hashlib, warnings
@@ -29,3 +33,10 @@ def test_a_cold_start_and_a_warm_one_give_the_same_bits(name, tmp_path):
     )
     assert any(tmp_path.rglob("*.nbc"))
     assert cold == warm
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_a_kernel_without_an_entry_for_python_says_so():
+    """Without the check Numba would call address zero."""
+    with pytest.raises(TypeError, match="without inner=True"):
+        dot(np.ones(3), None, np.ones(3))

@@ -11,10 +11,11 @@ _FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
 
 
 class _Inner(CPUDispatcher):
-    """A function without an entry for Python, where it runs uncompiled."""
+    """A function without an entry for Python, which would end the process."""
 
     def __call__(self, *arguments):
-        return self.py_func(*arguments)
+        name = self.py_func.__name__
+        raise TypeError(f"only kernels call {name}: compile it without inner=True.")
 
 
 def jit(

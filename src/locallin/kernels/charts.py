@@ -36,7 +36,7 @@ class Labelling(NamedTuple):
     clock: np.ndarray  # (1,)
 
 
-@jit
+@jit(inner=True)
 def _point_cost(x, errors, graph, state):
     """Sum of x's errors over the distinct charts of its holders."""
     state.clock[0] += 1
@@ -87,7 +87,7 @@ def _list_affected(points, graph, state, out):
     return n
 
 
-@jit
+@jit(inner=True)
 def _set_labels(points, new, state, mdl):
     """Change the labels; returns the change of the charts' own cost."""
     change = 0.0
@@ -112,11 +112,11 @@ def relabel(points, new, errors, graph, state, mdl):
     old = state.labels[points]
     before = 0.0
     for x in affected:
-        before += _point_cost(x, errors, graph, state)
+        before += _point_cost(np.int64(x), errors, graph, state)
     change = _set_labels(points, new, state, mdl)
     after = 0.0
     for x in affected:
-        after += _point_cost(x, errors, graph, state)
+        after += _point_cost(np.int64(x), errors, graph, state)
     change += after - before
     if not change < -1e-12 * (before + mdl):
         _set_labels(points, old, state, mdl)
@@ -124,7 +124,7 @@ def relabel(points, new, errors, graph, state, mdl):
     return change
 
 
-@jit
+@jit(inner=True)
 def _best_other_chart(x, i, best, errors, state):
     """Chart in use, other than i, where x goes without i; -1 where there is none."""
     for j in best[x]:

@@ -29,7 +29,7 @@ def _scaled_distance(x, v):
     return 2.0 * min(half, 0.5 * _LARGEST)
 
 
-@jit(inner=True)
+@jit(inline=True)
 def _root(total, x, v):
     """Square root of a sum of squares, taken anew where it left the range."""
     limits = np.finfo(v.dtype)
@@ -58,10 +58,9 @@ def _dense_distances(x, anchors, chosen, n_chosen, out):
             s1 += d1 * d1
             s2 += d2 * d2
             s3 += d3 * d3
-        out[p] = _root(s0, x, v0)
-        out[p1] = _root(s1, x, v1)
-        out[p2] = _root(s2, x, v2)
-        out[p3] = _root(s3, x, v3)
+        out[p], out[p1], out[p2], out[p3] = s0, s1, s2, s3
+    for p in range(n_chosen):
+        out[p] = _root(out[p], x, anchors[chosen[p]])
 
 
 @jit(inner=True)
@@ -136,7 +135,7 @@ def smallest(keys, n_keys, top, where):
 
 
 # Numba's own arange, max and assignment of arrays compile for seconds.
-@jit(inner=True)
+@jit(inline=True)
 def all_anchors(m):
     """The numbers 0 .. m - 1."""
     numbers = np.empty(m, np.int64)
@@ -145,7 +144,7 @@ def all_anchors(m):
     return numbers
 
 
-@jit(inner=True)
+@jit(inline=True)
 def largest(values):
     """The largest of some numbers."""
     most = values[0]

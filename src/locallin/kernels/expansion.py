@@ -158,7 +158,8 @@ def add_chart_costs(dying, state, move, mdl, network):
     ``dying`` are the charts whose points may all switch: the others cost ``mdl``
     whatever is cut.
     """
-    chart_node = np.full(state.counts.size, -1)
+    chart_node = np.empty(state.counts.size, np.int64)
+    chart_node[:] = -1
     for i in range(state.counts.size):
         if dying[i]:
             chart_node[i] = _add_node(network)

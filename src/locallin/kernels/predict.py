@@ -60,9 +60,9 @@ def _transpose(codes, filled, entry, row):
     for i in range(codes.indptr.size - 1):
         for p in range(codes.indptr[i], codes.indptr[i + 1]):
             j = codes.indices[p]
-            entry[filled[j + 1]] = p
-            row[filled[j + 1]] = i
-            filled[j + 1] += 1
+            q = filled[j + 1]
+            entry[q], row[q] = p, i
+            filled[j + 1] = q + 1
 
 
 @jit(inner=True)
