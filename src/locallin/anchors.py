@@ -138,9 +138,15 @@ def choose_anchors(
            [10.5]])
     """
     if not isinstance(anchors, str):
-        given = check_array(
-            anchors, dtype=X.dtype, order="C", copy=True, input_name="anchors"
-        )
+        try:
+            given = check_array(
+                anchors, dtype=X.dtype, order="C", copy=True, input_name="anchors"
+            )
+        except TypeError as error:
+            raise TypeError(
+                f"anchors={anchors!r} is no array: pass 'kmeans', 'random', "
+                "'kmeans-per-class', or an array of shape (n_anchors, n_features)."
+            ) from error
         if given.shape[1] != X.shape[1]:
             raise ValueError(
                 f"anchors has {given.shape[1]} features, but X has {X.shape[1]}: "

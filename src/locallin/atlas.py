@@ -45,7 +45,7 @@ from locallin.engine.invariants import (
     Starts,
 )
 from locallin.engine.parallel import (
-    Crew,
+    ThreadTeam,
     openmp_after_fork,
     single_threaded_blas,
 )
@@ -352,7 +352,7 @@ class Atlas(
 
         d = self.n_components_
         # One thread of BLAS in each of ours: the same sums for any number of them.
-        with single_threaded_blas(), Crew(self.n_jobs, X.shape[0]) as crew:
+        with single_threaded_blas(), ThreadTeam(self.n_jobs, X.shape[0]) as crew:
             learner = AtlasLearner(
                 X, graph, d, self.mdl_, self.max_flow_, crew, rng, monitor
             )

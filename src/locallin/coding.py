@@ -137,7 +137,7 @@ class Coding(
         rng = check_random_state(self.random_state)
         self.anchors_ = choose_anchors(
             X,
-            self.n_anchors,
+            int(self.n_anchors),  # True counts as 1, as in scikit-learn
             self.anchors,
             y=y,
             sample_weight=sample_weight,
@@ -286,7 +286,7 @@ class _NearestCoding(Coding):
                 f"n_neighbors={self.n_neighbors} is more than the "
                 f"{len(self.anchors_)} anchors given: lower n_neighbors."
             )
-        self.n_neighbors_ = min(self.n_neighbors, len(self.anchors_))
+        self.n_neighbors_ = min(int(self.n_neighbors), len(self.anchors_))
 
 
 class InverseDistanceCoding(_NearestCoding):

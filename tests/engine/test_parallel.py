@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from locallin.engine.parallel import Crew, Scratch, in_threads
+from locallin.engine.parallel import Buffers, ThreadTeam, in_threads
 
 
 def blas_threads():
@@ -23,7 +23,7 @@ def test_results_come_in_the_order_of_the_tasks(n_jobs):
 
 def test_a_crew_works_together_many_times():
     meeting = threading.Barrier(2, timeout=30)
-    with Crew(2, 2) as crew:
+    with ThreadTeam(2, 2) as crew:
         for _ in range(50):
             seen = crew.run(
                 lambda: (meeting.wait(), threading.get_ident())[1], [(), ()]
@@ -33,24 +33,24 @@ def test_a_crew_works_together_many_times():
 
 
 def test_scratch_is_used_again_by_the_thread_that_has_it():
-    scratch = Scratch()
-    first = scratch.room("sum", (3, 4), np.float32)
+    scratch = Buffers()
+    first = scratch.get("sum", (3, 4), np.float32)
     assert first.shape == (3, 4)
     assert first.dtype == np.float32
-    assert np.shares_memory(first, scratch.room("sum", (2, 4), np.float32))
+    assert np.shares_memory(first, scratch.get("sum", (2, 4), np.float32))
     others = [("rows", (3, 4), np.float32), ("sum", (3, 4), np.float64)]
     others += [("sum", (3, 5), np.float32), ("sum", (30, 4), np.float32)]
     for other in others:
-        room = scratch.room(*other)
+        room = scratch.get(*other)
         assert room.shape == other[1]
         assert not np.shares_memory(first, room)
     meeting = threading.Barrier(2, timeout=30)
 
     def own():
         meeting.wait()
-        return scratch.room("sum", (3, 4), np.float32)
+        return scratch.get("sum", (3, 4), np.float32)
 
-    with Crew(2, 2) as crew:
+    with ThreadTeam(2, 2) as crew:
         assert not np.shares_memory(*crew.run(own, [(), ()]))
 
 
@@ -70,7 +70,7 @@ def test_an_error_is_raised_and_waiting_tasks_are_dropped(n_jobs, error):
         begun.append(i)
         raise error("task failed")
 
-    with pytest.raises(error, match="task failed"), Crew(n_jobs, 100) as crew:
+    with pytest.raises(error, match="task failed"), ThreadTeam(n_jobs, 100) as crew:
         crew.run(fail, [(i,) for i in range(100)])
     assert len(begun) <= n_jobs
     assert threading.active_count() == before

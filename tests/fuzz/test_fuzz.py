@@ -12,6 +12,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from locallin import (
+    AdaptiveCoding,
     AtlasClassifier,
     DULLSVMClassifier,
     IntersectionSampler,
@@ -290,6 +291,14 @@ def test_a_weight_next_to_nothing_is_nothing():
     weights[:3] = 1e-320
     found = LLSVMClassifier(5, random_state=0).fit(X, y, weights)
     assert (found.coef_ == wanted.coef_).all()
+
+
+def test_truth_is_a_number_and_a_dict_is_no_array():
+    X, y = rows()
+    one = LLSVMClassifier(True, coding="soft", n_neighbors=True).fit(X, y)
+    assert len(one.anchors_) == one.coding_.n_neighbors_ == 1
+    with pytest.raises(TypeError, match=r"anchors=\{\} is no array"):
+        AdaptiveCoding(anchors={}).fit(X)
 
 
 def test_a_crash_and_a_hang_are_findings(tmp_path, monkeypatch):

@@ -11,9 +11,11 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from locallin import ML3Classifier
-from locallin.engine.parallel import Crew
+from locallin.engine.parallel import ThreadTeam
 from locallin.kernels.latent import (
     Clock,
+    LatentBlock,
+    LatentUpdates,
     dual_exponent,
     latent_steps,
     latent_weights,
@@ -211,10 +213,10 @@ def test_a_step_follows_the_gradient(p):
     alpha, offset = 0.1, 99.0
     clock = Clock(numbers, offset, alpha, 1e9, 0.0, 1.0)
     multiples, touched = np.empty((1, c * m)), np.empty((1, 3), np.intp)
-    count = latent_steps(
-        values, np.array([[x @ x]]), own, np.empty((0, 0)), np.array([y]), np.ones(1),
-        dual_exponent(p), clock, multiples, touched, np.empty(1), np.empty(1),
-    )  # fmt: skip
+    gram, free = np.array([[x @ x]]), np.empty((0, 0))
+    block = LatentBlock(values, gram, own, free, np.array([y]), np.ones(1))
+    updates = LatentUpdates(multiples, touched, np.empty(1))
+    count = latent_steps(block, dual_exponent(p), clock, updates, np.empty(1))
     assert count == 1
     eta = 1 / (alpha * 100)
     moved = numbers[1] * (W + np.outer(multiples[0], x).reshape(W.shape))
@@ -230,7 +232,7 @@ def test_the_objective_does_not_rise_when_each_iteration_is_solved_well(n_jobs):
     rows, rng = with_constant(problem), np.random.RandomState(0)
     models = problem.zeros()
     objectives = []
-    with Crew(n_jobs, 4) as crew:
+    with ThreadTeam(n_jobs, 4) as crew:
         epoch = solver._Epoch(problem, models, crew)
         epoch.run(problem.visits, 240.0, latent=problem.random_weights)
         for _ in range(6):
@@ -255,7 +257,7 @@ def test_one_model_with_a_fixed_weight_is_the_machine_of_crammer_and_singer():
     problem = make_problem(X, y, weights, m=1, alpha=0.05)
     rows, rng = with_constant(problem), np.random.RandomState(0)
     models = problem.zeros()
-    with Crew(1, 1) as crew:
+    with ThreadTeam(1, 1) as crew:
         epoch = solver._Epoch(problem, models, crew)
         for k in range(600):
             order = rng.permutation(problem.visits)
@@ -292,13 +294,13 @@ def test_power_one_is_a_maximum(digits):
 
 def test_rows_with_room_to_spare_nap_longer_and_longer():
     problem = make_problem(*classes_that_overlap())
-    naps = solver.Naps(problem)
+    shrinking = solver.Shrinking(problem)
     losses = np.where(np.arange(120) < 100, -1.0, 0.2)
     visits = []
     for _ in range(16):
-        rows = naps.awake()
+        rows = shrinking.awake()
         visits.append(len(rows))
-        naps.note(rows, losses[rows])
+        shrinking.note(rows, losses[rows])
     assert visits == [120, 20, 120, 20, 20, 120, *[20] * 4, 120, *[20] * 5]
-    naps.note(problem.visits, np.full(120, -1.0))
-    assert len(naps.awake()) == 120  # all asleep: then all are woken
+    shrinking.note(problem.visits, np.full(120, -1.0))
+    assert len(shrinking.awake()) == 120  # all asleep: then all are woken

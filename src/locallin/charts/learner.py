@@ -18,7 +18,7 @@ from locallin.charts.labelling import (
 )
 from locallin.charts.max_flow import minimum_cut
 from locallin.engine.input import sound_matrix
-from locallin.engine.parallel import Crew, row_blocks
+from locallin.engine.parallel import ThreadTeam, row_blocks
 from locallin.kernels.charts import (
     Labelling,
     NeighborGraph,
@@ -146,7 +146,7 @@ class AtlasLearner:
         d,
         mdl,
         backend,
-        crew: Crew,
+        crew: ThreadTeam,
         rng,
         monitor: Monitor,
     ):

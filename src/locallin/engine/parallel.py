@@ -56,11 +56,11 @@ class _Job:
             self.errors.append(error)
 
 
-class Crew:
+class ThreadTeam:
     """Threads for many short calls: they start once, and the caller is one of them.
 
     With more than one worker the BLAS keeps to one thread in each, as long as the
-    crew exists. After an exception, or Ctrl-C, tasks that have begun are waited for
+    team exists. After an exception, or Ctrl-C, tasks that have begun are waited for
     and the others are dropped.
     """
 
@@ -68,7 +68,7 @@ class Crew:
         workers = min(effective_n_jobs(n_jobs), n_tasks) if n_tasks > 1 else 1
         self._jobs: SimpleQueue = SimpleQueue()
         self._done: SimpleQueue = SimpleQueue()
-        # Ctrl-C in the middle of leaving the crew must not keep the process alive.
+        # Ctrl-C in the middle of leaving the team must not keep the process alive.
         self._helpers = [
             Thread(target=self._help, daemon=True) for _ in range(workers - 1)
         ]
@@ -114,7 +114,7 @@ class Crew:
         return job.results
 
 
-class Scratch(local):
+class Buffers(local):
     """Memory for what is soon forgotten, in each thread its own and the same again.
 
     Fresh memory for every small step costs as much as the step where the allocator
@@ -124,7 +124,7 @@ class Scratch(local):
     def __init__(self):
         self._rooms: dict = {}
 
-    def room(self, name: str, shape: tuple[int, int], dtype) -> np.ndarray:
+    def get(self, name: str, shape: tuple[int, int], dtype) -> np.ndarray:
         """An array of any values, until the name is used again."""
         n_rows, n_columns = shape
         room = self._rooms.get((name, n_columns, dtype))
@@ -142,8 +142,8 @@ def in_threads(
     """Call ``function(*task)`` for each task; results in the order of the tasks."""
     if len(tasks) == 1:
         return [function(*tasks[0])]
-    with Crew(n_jobs, len(tasks)) as crew:
-        return crew.run(function, tasks)
+    with ThreadTeam(n_jobs, len(tasks)) as team:
+        return team.run(function, tasks)
 
 
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:

@@ -26,8 +26,12 @@ from locallin.kernels.coding import (
 from locallin.kernels.joint import Derivatives, slopes_and_pulls
 from locallin.kernels.linear import (
     DECAY,
+    MEAN_SCALE,
+    MIX,
+    SCALE,
     SMALLEST_SCALE,
     Iterate,
+    T,
     Target,
     feature_norm,
     settle,
@@ -36,8 +40,8 @@ from locallin.kernels.linear import (
 from locallin.kernels.losses import loss_curvature
 from locallin.kernels.rows import Codes, dot, get_row, squared_norm
 
-# The scalars of the lazy steps, by their place in ``state``.
-T, SCALE, MEAN_SCALE, MIX, ANCHOR_MIX = range(5)
+# One more scalar of the lazy steps in ``state``.
+ANCHOR_MIX = 4
 
 
 def fresh_state(t: float) -> np.ndarray:

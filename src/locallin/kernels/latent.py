@@ -131,14 +131,18 @@ def random_numbers(seed, row_numbers, out):
             out[i, j] = min(out.dtype.type(u), top)
 
 
+# Places in the numbers of a clock.
+TIME, SCALE, SQUARE, LOSS, SCALE_SUM = range(5)
+
+
 class Clock(NamedTuple):
-    """What the steps of SGD depend on, and what they have come to.
+    """The schedule of SGD's steps, and the numbers that they change.
 
     The step at time s is 1 / (alpha (s + offset)), and time goes on by ``pace`` from
     row to row; the models are projected onto a ball of the given radius;
     ``constant`` is the square of the constant feature. ``numbers`` are: time s, scale
     a (the models are a times their arrays), squared norm of the arrays, sum of the
-    losses met, sum of a over the rows.
+    losses met, sum of a over the rows, in the places named above.
     """
 
     numbers: np.ndarray
@@ -159,21 +163,71 @@ def add_rows(rows, chosen, multiples, coef):
                 add_scaled(values, indices, multiples[i, j], coef[j])
 
 
+class LatentBlock(NamedTuple):
+    """A block of n rows, with m models of each class.
+
+    ``values`` (n, n_classes * m) are those of all models at the block's beginning, and
+    are overwritten; ``gram`` (n, n) are the inner products of the rows; ``own`` (n, m)
+    is the true class's beta, frozen; ``fixed`` the frozen beta of all classes, of the
+    shape of values, for the first pass, or of shape (0, 0) where the rival's is to be
+    found; ``labels`` and ``weights`` (n,) are the classes and weights of the rows.
+    """
+
+    values: np.ndarray
+    gram: np.ndarray
+    own: np.ndarray
+    fixed: np.ndarray
+    labels: np.ndarray
+    weights: np.ndarray
+
+
+class LatentUpdates(NamedTuple):
+    """Updates of the models by rows that violate the margin, one after another.
+
+    ``multiples`` (n, n_classes * m) are what a row adds to the models, as multiples of
+    that row; ``touched`` (n, 3) are row, true class and rival; ``earlier`` (n,) the sum
+    of the scales a over the rows before.
+    """
+
+    multiples: np.ndarray
+    touched: np.ndarray
+    earlier: np.ndarray
+
+
+@jit(inner=True)
+def _find_rival(z, i, label, block, q):
+    """The other class of the highest score, and its score."""
+    m, fixed = block.own.shape[1], block.fixed
+    rival, highest = -1, -np.inf
+    for c in range(z.size // m):
+        if c != label:
+            s = 0.0
+            if fixed.size == 0:
+                s = norm(z[c * m : (c + 1) * m], q)
+            else:
+                for j in range(c * m, (c + 1) * m):
+                    s += fixed[i, j] * z[j]
+            if s > highest:
+                rival, highest = c, s
+    return rival, highest
+
+
+@jit(inner=True)
+def _move_later_rows(i, label, rival, row, block, constant):
+    """Move the values of the rows after i by the update of row i."""
+    values, gram = block.values, block.gram
+    m, dtype = block.own.shape[1], values.dtype.type
+    for k in range(i + 1, len(values)):
+        g = dtype(gram[i, k] + constant)
+        later = values[k]
+        for j in range(label * m, (label + 1) * m):
+            later[j] += g * row[j]
+        for j in range(rival * m, (rival + 1) * m):
+            later[j] += g * row[j]
+
+
 @jit
-def latent_steps(
-    values,
-    gram,
-    own,
-    fixed,
-    labels,
-    weights,
-    q,
-    clock,
-    updates,
-    touched,
-    earlier,
-    losses,
-):
+def latent_steps(block, q, clock, updates, losses):
     """SGD over a block of rows, one after another (Algorithm 2 of the paper).
 
     The values z of the block under the models at its beginning, and the inner
@@ -182,26 +236,11 @@ def latent_steps(
 
     Parameters
     ----------
-    values : array of shape (n, n_classes * m)
-        Values z of all models; they are overwritten.
-    gram : array of shape (n, n)
-        Inner products of the rows.
-    own : array of shape (n, m)
-        The true class's beta, frozen.
-    fixed : array of shape (n, n_classes * m) or (0, 0)
-        Frozen beta of all classes, for the first pass; empty where the rival's is
-        to be found.
-    labels, weights : arrays of shape (n,)
-        Class and weight of each row.
+    block : LatentBlock
     clock : Clock
         The clock; its numbers are updated.
-    updates : array of shape (n, n_classes * m)
-        Receives, row after row, what each violating row adds to the models, as
-        multiples of that row.
-    touched : int array of shape (n, 3)
-        Receives row, true class and rival of each update.
-    earlier : array of shape (n,)
-        Receives the sum of a over the rows before each update.
+    updates : LatentUpdates
+        Receives the updates.
     losses : array of shape (n,)
         Receives the loss of each row, negative where it has room to spare.
 
@@ -210,38 +249,26 @@ def latent_steps(
     int
         Number of updates.
     """
-    n, width = values.shape
+    values, gram, own, fixed, labels, weights = block
     m = own.shape[1]
-    n_classes = width // m
-    dtype = values.dtype.type
     beta = np.empty(m, values.dtype)
     numbers, constant = clock.numbers, clock.constant
     count = 0
-    for i in range(n):
+    for i in range(len(values)):
         z = values[i]
         y = labels[i]
-        a = numbers[1]
-        rival, highest = -1, -np.inf
-        for c in range(n_classes):
-            if c != y:
-                s = 0.0
-                if fixed.size == 0:
-                    s = norm(z[c * m : (c + 1) * m], q)
-                else:
-                    for j in range(c * m, (c + 1) * m):
-                        s += fixed[i, j] * z[j]
-                if s > highest:
-                    rival, highest = c, s
+        a = numbers[SCALE]
+        rival, highest = _find_rival(z, i, y, block, q)
         true = 0.0
         for j in range(m):
             true += own[i, j] * z[y * m + j]
         loss = 1.0 + a * (highest - true)
         losses[i] = loss
-        numbers[0] += clock.pace
-        t = numbers[0] + clock.offset
+        numbers[TIME] += clock.pace
+        t = numbers[TIME] + clock.offset
         scale = a * (1.0 - clock.pace / t)
         if loss > 0.0:
-            numbers[3] += weights[i] * loss
+            numbers[LOSS] += weights[i] * loss
             if fixed.size == 0:
                 latent_weights(z[rival * m : (rival + 1) * m], q, beta)
             else:
@@ -249,30 +276,24 @@ def latent_steps(
                     beta[j] = fixed[i, rival * m + j]
             step = weights[i] / (clock.alpha * t * scale)
             square = 0.0
-            row = updates[count]
+            row = updates.multiples[count]
             row[:] = 0.0
             for j in range(m):
                 row[y * m + j] = step * own[i, j]
                 row[rival * m + j] = -step * beta[j]
                 square += np.float64(own[i, j]) ** 2 + np.float64(beta[j]) ** 2
-            numbers[2] += 2.0 * step * (true - highest) + step * step * square * (
+            numbers[SQUARE] += 2.0 * step * (true - highest) + step * step * square * (
                 gram[i, i] + constant
             )
-            for k in range(i + 1, n):
-                g = dtype(gram[i, k] + constant)
-                later = values[k]
-                for j in range(y * m, (y + 1) * m):
-                    later[j] += g * row[j]
-                for j in range(rival * m, (rival + 1) * m):
-                    later[j] += g * row[j]
-            touched[count, 0] = i
-            touched[count, 1] = y
-            touched[count, 2] = rival
-            earlier[count] = numbers[4]
+            _move_later_rows(i, y, rival, row, block, constant)
+            updates.touched[count, 0] = i
+            updates.touched[count, 1] = y
+            updates.touched[count, 2] = rival
+            updates.earlier[count] = numbers[SCALE_SUM]
             count += 1
-        length = scale * np.sqrt(max(numbers[2], 0.0))
+        length = scale * np.sqrt(max(numbers[SQUARE], 0.0))
         if length > clock.radius:
             scale *= clock.radius / length
-        numbers[1] = scale
-        numbers[4] += scale
+        numbers[SCALE] = scale
+        numbers[SCALE_SUM] += scale
     return count

@@ -42,6 +42,14 @@ CRAMMER_SINGER = 1
 DECAY = 3.0
 SMALLEST_SCALE = 1e-12
 
+# The scalars of the lazy steps, by their place in ``state``.
+T, SCALE, MEAN_SCALE, MIX = range(4)
+
+
+def fresh_state(t: float) -> np.ndarray:
+    """Scalars at time t with nothing to settle."""
+    return np.array([t, 1.0, 1.0, 0.0])
+
 
 class Target(NamedTuple):
     """What the rows should be told apart as.
@@ -102,7 +110,7 @@ def add_to_class(values, indices, codes, i, c, delta, coef, intercept, intercept
 @jit
 def settle(iterate, state, average, first, last):
     """Write the scalars of ``state`` into the arrays; state becomes (t, 1, 1, 0)."""
-    scale, mean_scale, mix = state[1], state[2], state[3]
+    scale, mean_scale, mix = state[SCALE], state[MEAN_SCALE], state[MIX]
     coef, intercept, mean_coef, mean_intercept = iterate
     for j in range(coef.shape[0]):
         for c in range(first, last):
@@ -115,7 +123,7 @@ def settle(iterate, state, average, first, last):
             if average:
                 mean_intercept[j, c] = mean_scale * (mean_intercept[j, c] + mix * b)
             intercept[j, c] = scale * b
-    state[1], state[2], state[3] = 1.0, 1.0, 0.0
+    state[SCALE], state[MEAN_SCALE], state[MIX] = 1.0, 1.0, 0.0
 
 
 @jit(inner=True)
@@ -169,7 +177,7 @@ def sgd_steps(
             first, last, scores,
         )  # fmt: skip
         weight = weights[i]
-        t, scale = state[0], state[1]
+        t, scale = state[T], state[SCALE]
         clock = t + schedule.t0
         eta = weight / (schedule.alpha * clock)
         if curvature > 0.0 and weight > 0.0:
@@ -186,7 +194,7 @@ def sgd_steps(
                 if slope != 0.0 and weight > 0.0:
                     step_class(
                         values, indices, codes, i, c, -eta * slope * y,
-                        iterate, shrunk, state[3], schedule,
+                        iterate, shrunk, state[MIX], schedule,
                     )  # fmt: skip
         else:
             own = labels[i]
@@ -198,14 +206,14 @@ def sgd_steps(
                 for c, y in ((own, 1.0), (rival, -1.0)):
                     step_class(
                         values, indices, codes, i, c, -eta * slope * y,
-                        iterate, shrunk, state[3], schedule,
+                        iterate, shrunk, state[MIX], schedule,
                     )  # fmt: skip
-        state[0], state[1] = t + 1.0, shrunk
+        state[T], state[SCALE] = t + 1.0, shrunk
         if schedule.average:
             share = (1.0 + DECAY) / (t + 2.0 + DECAY)
-            state[2] *= 1.0 - share
-            state[3] += share * shrunk / state[2]
-        if state[1] < SMALLEST_SCALE or state[2] < SMALLEST_SCALE:
+            state[MEAN_SCALE] *= 1.0 - share
+            state[MIX] += share * shrunk / state[MEAN_SCALE]
+        if state[SCALE] < SMALLEST_SCALE or state[MEAN_SCALE] < SMALLEST_SCALE:
             settle(iterate, state, schedule.average, first, last)
     return total
 

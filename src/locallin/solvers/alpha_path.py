@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from locallin.engine.parallel import Crew
+from locallin.engine.parallel import ThreadTeam
 from locallin.kernels.linear import CRAMMER_SINGER
 from locallin.kernels.losses import HINGE, LOGISTIC
 from locallin.solvers.convex import Problem, Solution, solve_dual
@@ -121,7 +121,7 @@ def solve_path(
             raise
 
     try:
-        with Crew(n_jobs, len(folds)) as crew:
+        with ThreadTeam(n_jobs, len(folds)) as crew:
             for i in range(len(alphas)):
                 try:
                     done = crew.run(step, [(i, f) for f in range(len(folds))])

@@ -21,8 +21,10 @@ from locallin.kernels.linear import (
     CRAMMER_SINGER,
     Iterate,
     Schedule,
+    T,
     Target,
     feature_norms,
+    fresh_state,
     settle,
     sgd_steps,
     sum_losses,
@@ -202,7 +204,7 @@ def solve_sgd(
     # Not below 2: the first step must not wipe out the start (eq. 13).
     t0 = max(float(t0), 2.0)
     schedule = Schedule(problem.alpha, t0, problem.intercept_step, average)
-    states = [np.array([t, 1.0, 1.0, 0.0]) for _ in problem.ranges]
+    states = [fresh_state(t) for _ in problem.ranges]
     history: list[float] = []
     stall = Stall(tol, n_iter_no_change)
     solution = Solution(*mean, 0, history, converged=tol is None)
@@ -229,7 +231,7 @@ def solve_sgd(
     except KeyboardInterrupt:
         _settle_all(problem, iterate, states, average)
         solution.interrupted = True
-    solution.clock = (float(states[0][0]), t0)
+    solution.clock = (float(states[0][T]), t0)
     solution.iterate = start
     return solution
 
@@ -269,7 +271,7 @@ def find_step(problem, start, shuffle, rng) -> float:
             a[...] = b
         t0 = max(1.0 / (problem.alpha * eta), 2.0)
         schedule = Schedule(problem.alpha, t0, problem.intercept_step, False)
-        states = [np.array([0.0, 1.0, 1.0, 0.0]) for _ in problem.ranges]
+        states = [fresh_state(0.0) for _ in problem.ranges]
         _sgd_chunk(problem, sample, trial, states, schedule)
         _settle_all(problem, trial, states, False)
         value = problem.objective(*scratch, order=sample)
@@ -306,70 +308,27 @@ def solve_dual(
     is small enough the exact gap is computed, and it alone ends the work on a score.
     ``dual`` is a start of shape (n, n_scores), cut to the box.
     """
-    n_scores, loss = problem.n_scores, problem.loss
-    n = len(problem.target.labels)
-    crammer_singer = problem.strategy == CRAMMER_SINGER
-    coef, intercept = problem.zeros()
-    upper = problem.target.weights / (problem.alpha * problem.n_rows)
-    norms = feature_norms(problem.rows, problem.codes, problem.intercept_step)
-    order = problem.visits.copy()
-    if dual is None:
-        dual = np.zeros((n, n_scores), coef.dtype)
-    else:
-        dual = _into_box(dual, upper, problem)
-        weights_from_dual(
-            problem.rows, problem.codes, problem.target, order, coef, intercept,
-            dual, problem.strategy, problem.intercept_step,
-        )  # fmt: skip
-    data = problem.rows, problem.codes, problem.target, upper
-    rest = np.zeros((n, 2) if crammer_singer else (n, n_scores, 2), np.uint8)
-    busy = np.ones(n_scores, bool)
+    descent = _DualDescent(problem, dual)
+    n_scores, crammer_singer = problem.n_scores, problem.strategy == CRAMMER_SINGER
     history: list[float] = []
-    solution = Solution(coef, intercept, 0, history, converged=tol is None, dual=dual)
+    solution = Solution(
+        descent.coef, descent.intercept, 0, history,
+        converged=tol is None, dual=descent.dual,
+    )  # fmt: skip
     tol = 0.0 if tol is None else tol
-
-    def descend(chunk, gaps):
-        model = coef, intercept, dual, rest
-        if crammer_singer:
-            gaps[0] += dual_epoch_crammer_singer(
-                *data, norms, chunk, *model, problem.intercept_step
-            )
-            return
-
-        def work(*bounds):
-            scalars = loss, problem.intercept_step
-            dual_epoch(*data, norms, chunk, *model, busy, *scalars, *bounds, gaps)
-
-        in_threads(work, problem.ranges, problem.n_jobs)
-
-    def exact_gaps():
-        gaps = np.zeros(n_scores)
-        for chunk in problem.chunks(problem.visits):
-            if crammer_singer:
-                gaps[0] += sum_gaps_crammer_singer(*data, chunk, coef, intercept, dual)
-                continue
-            in_threads(
-                lambda first, last, chunk=chunk: sum_gaps(
-                    *data, chunk, coef, intercept, dual, loss, first, last, gaps
-                ),
-                problem.ranges,
-                problem.n_jobs,
-            )
-        return problem.alpha * gaps
-
+    order = problem.visits.copy()
     gaps, values = np.full(n_scores, np.inf), np.zeros(n_scores)
     try:
         for epoch in range(1, max_iter + 1):
             rng.shuffle(order)
-            met = np.zeros(n_scores)
-            for chunk in problem.chunks(order):
-                descend(chunk, met)
+            met = descent.run(order)
             solution.n_iter = epoch
+            busy = descent.busy
             gaps[busy] = problem.alpha * met[busy]
-            values = _dual_values(problem, coef, intercept, dual, upper)
+            values = descent.values()
             last = epoch == max_iter
             if last or (gaps <= tol * (values + gaps))[busy].any():
-                gaps = exact_gaps()
+                gaps = descent.exact_gaps()
             if crammer_singer:
                 done = np.full(n_scores, gaps[0] <= tol * (values.sum() + gaps[0]))
             else:
@@ -377,7 +336,7 @@ def solve_dual(
             busy &= ~done
             objective = float((values + gaps).sum())
             history.append(objective)
-            stop = monitor(epoch, objective, coef, intercept)
+            stop = monitor(epoch, objective, *solution.learned)
             if stop or not busy.any():
                 solution.converged = True
                 break
@@ -388,6 +347,82 @@ def solve_dual(
         # A score may fall short where all of them together do not.
         solution.converged |= solution.gap <= tol and not solution.interrupted
     return solution
+
+
+class _DualDescent:
+    """Dual and primal variables of a problem, and passes over its rows.
+
+    ``busy`` are the scores that are still worked on.
+    """
+
+    def __init__(self, problem: Problem, dual: np.ndarray | None):
+        n, n_scores = len(problem.target.labels), problem.n_scores
+        self._problem = problem
+        self.coef, self.intercept = problem.zeros()
+        self._upper = problem.target.weights / (problem.alpha * problem.n_rows)
+        self._norms = feature_norms(problem.rows, problem.codes, problem.intercept_step)
+        self.busy = np.ones(n_scores, bool)
+        if dual is None:
+            self.dual = np.zeros((n, n_scores), self.coef.dtype)
+        else:
+            self.dual = _into_box(dual, self._upper, problem)
+            weights_from_dual(
+                problem.rows, problem.codes, problem.target, problem.visits,
+                self.coef, self.intercept, self.dual, problem.strategy,
+                problem.intercept_step,
+            )  # fmt: skip
+        self._data = problem.rows, problem.codes, problem.target, self._upper
+        self._is_joint = problem.strategy == CRAMMER_SINGER
+        shape = (n, 2) if self._is_joint else (n, n_scores, 2)
+        self._rest = np.zeros(shape, np.uint8)
+
+    def run(self, order: np.ndarray) -> np.ndarray:
+        """One pass in this order; the gap terms met on the way, of each score."""
+        gaps = np.zeros(self._problem.n_scores)
+        for chunk in self._problem.chunks(order):
+            self._descend(chunk, gaps)
+        return gaps
+
+    def _descend(self, chunk, gaps) -> None:
+        problem = self._problem
+        model = self.coef, self.intercept, self.dual, self._rest
+        if self._is_joint:
+            gaps[0] += dual_epoch_crammer_singer(
+                *self._data, self._norms, chunk, *model, problem.intercept_step
+            )
+            return
+
+        def work(*bounds):
+            scalars = problem.loss, problem.intercept_step
+            dual_epoch(
+                *self._data, self._norms, chunk, *model, self.busy, *scalars, *bounds,
+                gaps,
+            )  # fmt: skip
+
+        in_threads(work, problem.ranges, problem.n_jobs)
+
+    def values(self) -> np.ndarray:
+        """Dual objective of each score."""
+        model = self.coef, self.intercept, self.dual
+        return _dual_values(self._problem, *model, self._upper)
+
+    def exact_gaps(self) -> np.ndarray:
+        """Duality gap of each score; where the loss is joint, of all in the first."""
+        problem = self._problem
+        model = self.coef, self.intercept, self.dual
+        gaps = np.zeros(problem.n_scores)
+        for chunk in problem.chunks(problem.visits):
+            if self._is_joint:
+                gaps[0] += sum_gaps_crammer_singer(*self._data, chunk, *model)
+                continue
+            in_threads(
+                lambda first, last, chunk=chunk: sum_gaps(
+                    *self._data, chunk, *model, problem.loss, first, last, gaps
+                ),
+                problem.ranges,
+                problem.n_jobs,
+            )
+        return problem.alpha * gaps
 
 
 def _into_box(dual, upper, problem) -> np.ndarray:

@@ -32,12 +32,11 @@ from locallin.kernels.joint import (
 )
 from locallin.kernels.joint_sgd import (
     AnchorMoves,
-    T,
     fresh_state,
     joint_sgd_steps,
     settle_all,
 )
-from locallin.kernels.linear import Schedule, Target
+from locallin.kernels.linear import Schedule, T, Target
 from locallin.kernels.predict import dense_entry_scores, entries_by_anchor
 from locallin.kernels.rows import Rows
 from locallin.solvers.convex import Stall

@@ -19,9 +19,19 @@ from scipy import sparse
 
 from locallin.anchors import choose_anchors
 from locallin.engine.matrix import aligned, as_rows, copy_rows, products
-from locallin.engine.parallel import Crew, Scratch, row_blocks, single_threaded_blas
+from locallin.engine.parallel import (
+    Buffers,
+    ThreadTeam,
+    row_blocks,
+    single_threaded_blas,
+)
 from locallin.kernels.latent import (
+    LOSS,
+    SCALE,
+    SCALE_SUM,
     Clock,
+    LatentBlock,
+    LatentUpdates,
     add_rows,
     dual_exponent,
     latent_steps,
@@ -69,22 +79,22 @@ class Models(NamedTuple):
         out += self.intercept
         return out
 
-    def add(self, X, rows, multiples, constant: float, scratch: Scratch) -> None:
+    def add(self, X, rows, multiples, constant: float, scratch: Buffers) -> None:
         """Add multiples of some rows of X to each model."""
         if sparse.issparse(X):
             add_rows(as_rows(X), rows, multiples, self.coef)
         else:
             chosen = _picked(X, rows, scratch)
-            room = scratch.room("sum", self.coef.shape, X.dtype)
+            room = scratch.get("sum", self.coef.shape, X.dtype)
             self.coef[...] += np.matmul(multiples.T, chosen, out=room)
         self.intercept[...] += constant * multiples.sum(axis=0)
 
 
-def _picked(X, rows, scratch: Scratch):
+def _picked(X, rows, scratch: Buffers):
     """Some rows of X, for a short time."""
     if sparse.issparse(X):
         return X[rows]
-    room = scratch.room("rows", (len(rows), X.shape[1]), X.dtype)
+    room = scratch.get("rows", (len(rows), X.shape[1]), X.dtype)
     return copy_rows(X, rows, room)
 
 
@@ -205,7 +215,7 @@ class _Epoch:
     and in one thread. What is computed together does not depend on the crew.
     """
 
-    def __init__(self, problem: LatentProblem, models: Models, crew: Crew):
+    def __init__(self, problem: LatentProblem, models: Models, crew: ThreadTeam):
         self._problem = problem
         self._models = models
         self._crew = crew
@@ -213,7 +223,7 @@ class _Epoch:
         self._groups = row_blocks(problem.n_classes, per_group)
         shape, dtype = (_BLOCK, problem.width), problem.X.dtype
         self._X = aligned(problem.X)
-        self._scratch = Scratch()
+        self._scratch = Buffers()
         # One block teaches, one is scored, one is prepared.
         self._rooms = cycle([self._new_room() for _ in range(3)])
         self._values = np.empty(shape, dtype)
@@ -277,12 +287,14 @@ class _Epoch:
                 # A row's update counts from its own step on: what all updates would
                 # come to from the first step, less what came before each.
                 pairs = zip(models, self._sums, strict=True)
-                means = ((numbers[4] * v - sums) / len(order) for v, sums in pairs)
+                means = (
+                    (numbers[SCALE_SUM] * v - sums) / len(order) for v, sums in pairs
+                )
                 result = Models(*(mean.astype(problem.X.dtype) for mean in means))
         finally:
             for array in models:
-                array *= array.dtype.type(numbers[1])
-        return numbers[3] / len(problem.visits), result
+                array *= array.dtype.type(numbers[SCALE])
+        return numbers[LOSS] / len(problem.visits), result
 
     @property
     def _nothing(self) -> np.ndarray:
@@ -318,7 +330,7 @@ class _Epoch:
                 out[members] = problem.own(problem.random_weights(None, rows), rows)
             else:
                 frozen = self._frozen.part(problem.of_classes(c, c + 1))
-                room = self._scratch.room(
+                room = self._scratch.get(
                     "values", (len(rows), problem.n_models), out.dtype
                 )
                 values = frozen.values(_picked(self._X, rows, self._scratch), room)
@@ -353,16 +365,18 @@ class _Epoch:
 
     def _take_steps(self, block: Block, weights, clock: Clock, losses) -> Update:
         problem, chosen = self._problem, block.chosen
-        buffers = self._multiples, self._touched, self._earlier
-        count = latent_steps(
-            self._values[: len(chosen)], block.gram, *weights,
-            problem.labels[chosen], problem.weights[chosen], problem.q, clock, *buffers,
-            losses,
+        values = self._values[: len(chosen)]
+        own, fixed = weights
+        rows = LatentBlock(
+            values, block.gram, own, fixed,
+            problem.labels[chosen], problem.weights[chosen],
         )  # fmt: skip
-        return Update(block.rows, *(b[:count] for b in buffers))
+        updates = LatentUpdates(self._multiples, self._touched, self._earlier)
+        count = latent_steps(rows, problem.q, clock, updates, losses)
+        return Update(block.rows, *(part[:count] for part in updates))
 
 
-class Naps:
+class Shrinking:
     """Rows with room to spare are left out for some iterations.
 
     A row whose loss is below -``_ROOM`` sits out one iteration; each time that it is
@@ -412,19 +426,19 @@ def solve_cccp(
     raised may have no positive values at all.
     """
     n = len(problem.visits)
-    naps = Naps(problem)
+    shrinking_rows = Shrinking(problem)
     shape = (problem.n_classes, problem.n_models)
     solution = LatentSolution(models, models, shape)
     work = _BLOCK * problem.width * problem.X.size / problem.X.shape[0]
     n_jobs = problem.n_jobs if work > _WORTH_A_THREAD else 1
     try:
-        with single_threaded_blas(), Crew(n_jobs, problem.width) as crew:
+        with single_threaded_blas(), ThreadTeam(n_jobs, problem.width) as crew:
             epoch = _Epoch(problem, models, crew)
             if latent is not None:
                 order = rng.permutation(problem.visits) if shuffle else problem.visits
                 epoch.run(order, offset, latent=latent)
             for iteration in range(1, max_iter + 1):
-                awake = naps.awake() if shrinking else problem.visits
+                awake = shrinking_rows.awake() if shrinking else problem.visits
                 order = rng.permutation(awake) if shuffle else awake
                 s0 = offset + 2.0 * n * (iteration - 1)
                 loss, solution.result = epoch.run(
@@ -434,7 +448,7 @@ def solve_cccp(
                     fresh=fresh if iteration == 1 else (),
                     average=iteration >= average_from,
                 )
-                naps.note(order, epoch.losses[: len(order)])
+                shrinking_rows.note(order, epoch.losses[: len(order)])
                 objective = loss + 0.5 * problem.alpha * problem.square(models)
                 solution.n_iter += 1
                 solution.objective_history.append(objective)
