@@ -193,13 +193,13 @@ def traffic(folder, name, method) -> dict:
         before = sum(client.run(_sent).values(), Counter())
         *_, (fit, current) = course
         sent = sum(client.run(_sent).values(), Counter()) - before
-        learner = current.result().learner
+        state = current.result().state
     rounds = fit._plan.n_rounds
     return {
         "model_bytes_per_round": sent["models"] / (EPOCHS * rounds),
         "data_bytes_per_round": sent["data"] / (EPOCHS * rounds),
         "rounds_per_epoch": rounds,
-        "learner_bytes": len(pickle.dumps(learner)),
+        "learner_bytes": len(pickle.dumps(state)),
         "data_bytes": split.X.nbytes + split.y.nbytes,
     }
 
