@@ -18,6 +18,13 @@ def inverse_distance(X, anchors, k):
     return codes
 
 
+def in_metric(X, metric):
+    """Rows behind a scale of each feature, a linear map, or nothing."""
+    if metric is None:
+        return X
+    return X * metric if metric.ndim == 1 else X @ metric.T
+
+
 def soft_assignment(X, anchors, k, beta):
     """Eq. 2 of the LLC-SAPL paper; beta is a number, or one per anchor."""
     codes = np.zeros((len(X), len(anchors)))

@@ -254,3 +254,23 @@ def test_adaptive_coding_with_a_price_for_each_anchor(dtype, offset):
     assert_allclose(coding.transform(X).toarray(), slow, atol=tolerance)
     same = sparse.csr_matrix(X)
     assert_allclose(coding.transform(same).toarray(), slow, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("coding", [InverseDistanceCoding, AdaptiveCoding])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_metric_is_the_coding_of_mapped_rows(coding, kind):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(40, 5))
+    linear = rng.normal(size=(3, 5))
+    for metric, mapped in ((linear, X @ linear.T), (linear[0], X * linear[0])):
+        found = coding(metric=metric, anchors=mapped[:9]).fit(kind(X))
+        wanted = coding(anchors=mapped[:9]).fit(mapped)
+        codes = found.transform(kind(X)).toarray()
+        np.testing.assert_allclose(codes, wanted.transform(mapped).toarray(), atol=1e-9)
+        back = reference.in_metric(found.anchors_in_input(), metric)
+        np.testing.assert_allclose(back, found.anchors_, atol=1e-9)
+
+
+def test_a_metric_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="one scale of each"):
+        AdaptiveCoding(2, metric=[[1.0, 2.0]]).fit(np.eye(3))

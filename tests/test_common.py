@@ -43,6 +43,8 @@ OTHER_SETTINGS = [
     SAPLClassifier(solver="sgd", init="convex", loss="hinge"),
     SAPLClassifier(local_model="constant"),
     SAPLClassifier(bandwidth="per-anchor"),
+    SAPLClassifier(metric="scale"),
+    DULLSVMClassifier(metric="linear", n_components=2),
     DULLSVMClassifier(solver="sgd"),
     ML3Classifier(p=1, init="random", shrinking=False),
     AtlasClassifier(kernel="linear"),

@@ -18,8 +18,10 @@ OWN_MEANING = {
     "beta",  # fixed, and the first of those that are learned
     "init",
     "max_iter",  # sweeps of Atlas
+    "metric",  # given, and learned
     "mu",
     "multi_class",
+    "n_components",  # of Atlas: the dimension of a chart
     "n_neighbors",  # of Atlas: rows
     "solver",
     "tol",

@@ -7,6 +7,7 @@ inside a classifier they decide which local models speak for a row.
 """
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -15,7 +16,7 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
 )
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.anchors import choose_anchors
@@ -25,10 +26,18 @@ from locallin.engine.invariants import (
     Array,
     Bandwidth,
     CheckedState,
+    Metric,
     Number,
     Rule,
+    axes_of,
 )
-from locallin.engine.matrix import CodingState, as_rows, encode, find_nearest
+from locallin.engine.matrix import (
+    CodingState,
+    as_rows,
+    behind_metric,
+    encode,
+    find_nearest,
+)
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
@@ -73,6 +82,7 @@ class Coding(
     """
 
     kind: int | None = None
+    metric: Any = None
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
@@ -80,6 +90,7 @@ class Coding(
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
         ],
+        "metric": ["array-like", None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -87,9 +98,11 @@ class Coding(
     _fitted_mark = "anchors_"
 
     def _invariants(self) -> dict[str, Rule]:
+        dimensions = "components" if axes_of(self, "metric_") == 2 else "features"
         return {
             **INPUT,
-            "anchors_": Array(("anchors", "features")),
+            "metric_": Metric(),
+            "anchors_": Array(("anchors", dimensions)),
             "n_neighbors_": Number(Integral, 1, most="anchors"),
             "bandwidth_": Bandwidth(positive=self.kind in (SOFT_ASSIGNMENT, ADAPTIVE)),
         }
@@ -135,6 +148,8 @@ class Coding(
     def _fit_validated(self, X, y, sample_weight):
         self._check_choices()
         rng = check_random_state(self.random_state)
+        self.metric_ = self._given_metric(X)
+        X = in_metric(X, self.metric_)
         self.anchors_ = choose_anchors(
             X,
             int(self.n_anchors),  # True counts as 1, as in scikit-learn
@@ -146,6 +161,21 @@ class Coding(
         self.choose_neighbors()
         self.bandwidth_ = self.choose_bandwidth(X, sample_weight, rng)
         return self
+
+    def _given_metric(self, X) -> np.ndarray | None:
+        if self.metric is None:
+            return None
+        metric = check_array(
+            self.metric, dtype=X.dtype, order="C", ensure_2d=False,
+            copy=True, input_name="metric",
+        )  # fmt: skip
+        if metric.ndim not in (1, 2) or metric.shape[-1] != X.shape[1]:
+            raise ValueError(
+                f"metric has the shape {metric.shape}, but X has {X.shape[1]} "
+                "features: pass one scale of each, shape (n_features,), or a linear "
+                "map of shape (n_components, n_features)."
+            )
+        return metric
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
@@ -159,8 +189,8 @@ class Coding(
 
         Parameters
         ----------
-        X : {ndarray, CSR matrix} of shape (n_samples, n_features)
-            Training data.
+        X : {ndarray, CSR matrix} of shape (n_samples, n_components)
+            Training data, behind the metric.
         sample_weight : ndarray of shape (n_samples,) or None
             Weights of the rows.
         rng : RandomState
@@ -245,7 +275,24 @@ class Coding(
         distances : ndarray of shape (n_samples, n_neighbors_)
             Their Euclidean distances.
         """
+        rows = behind_metric(rows, self.metric_)
         return find_nearest(rows, self.anchors_, self.n_neighbors_, n_jobs)
+
+    def anchors_in_input(self) -> np.ndarray:
+        """Anchors as points in front of the metric, for pictures.
+
+        Returns
+        -------
+        ndarray of shape (n_anchors, n_features)
+            The anchors; with a linear map the shortest vectors that it takes to them,
+            or nearest to them.
+        """
+        if self.metric_ is None:
+            return self.anchors_
+        if self.metric_.ndim == 2:
+            return self.anchors_ @ np.linalg.pinv(self.metric_).T
+        used = self.metric_ != 0
+        return np.where(used, self.anchors_ / np.where(used, self.metric_, 1), 0)
 
     def state(self) -> CodingState:
         """The fitted coding as arrays, for solvers and kernels.
@@ -253,7 +300,7 @@ class Coding(
         Returns
         -------
         CodingState
-            Kind, number of neighbors, anchors and bandwidth.
+            Kind, number of neighbors, anchors, bandwidth and metric.
         """
         if self.kind is None:
             raise TypeError(
@@ -261,7 +308,18 @@ class Coding(
                 "encode of its own."
             )
         bandwidth = np.atleast_1d(self.bandwidth_)
-        return CodingState(self.kind, self.n_neighbors_, self.anchors_, bandwidth)
+        return CodingState(
+            self.kind, self.n_neighbors_, self.anchors_, bandwidth, self.metric_
+        )
+
+
+def in_metric(X, metric: np.ndarray | None):
+    """A validated matrix as distances see it."""
+    if metric is None:
+        return X
+    if sparse.issparse(X) and metric.ndim == 1:
+        return X.multiply(metric).tocsr().astype(X.dtype, copy=False)
+    return np.asarray(behind_metric(as_rows(X), metric).data)
 
 
 class _NearestCoding(Coding):
@@ -303,8 +361,13 @@ class InverseDistanceCoding(_NearestCoding):
     n_neighbors : int, default=8
         Number of nearest anchors that speak for a row (k).
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
-            (n_anchors, n_features), default="kmeans"
-        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -312,8 +375,11 @@ class InverseDistanceCoding(_NearestCoding):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (n_anchors, n_features)
-        The anchors. Fewer than asked for where the data has fewer distinct rows.
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
     n_neighbors_ : int
         Number of nearest anchors in use, at most ``len(anchors_)``.
     n_features_in_ : int
@@ -348,12 +414,14 @@ class InverseDistanceCoding(_NearestCoding):
         *,
         n_neighbors: int = 8,
         anchors="kmeans",
+        metric=None,
         random_state=None,
         n_jobs: int | None = None,
     ):
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
         self.anchors = anchors
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -378,8 +446,13 @@ class SoftAssignmentCoding(_NearestCoding):
         The bandwidth. None chooses it at fit so that ``perplexity`` is met, which
         carries over between data sets as no fixed number does; it is then frozen.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
-            (n_anchors, n_features), default="kmeans"
-        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -387,8 +460,11 @@ class SoftAssignmentCoding(_NearestCoding):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (n_anchors, n_features)
-        The anchors. Fewer than asked for where the data has fewer distinct rows.
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
     bandwidth_ : float
         The beta in use.
     n_neighbors_ : int
@@ -435,6 +511,7 @@ class SoftAssignmentCoding(_NearestCoding):
         perplexity: float | None = None,
         beta: float | None = None,
         anchors="kmeans",
+        metric=None,
         random_state=None,
         n_jobs: int | None = None,
     ):
@@ -443,6 +520,7 @@ class SoftAssignmentCoding(_NearestCoding):
         self.perplexity = perplexity
         self.beta = beta
         self.anchors = anchors
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -487,8 +565,13 @@ class AdaptiveCoding(Coding):
         Price of distance: the larger, the fewer anchors. None chooses it at fit so
         that ``perplexity`` is met.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
-            (n_anchors, n_features), default="kmeans"
-        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -496,8 +579,11 @@ class AdaptiveCoding(Coding):
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (n_anchors, n_features)
-        The anchors. Fewer than asked for where the data has fewer distinct rows.
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
     bandwidth_ : float
         The mu in use.
     n_neighbors_ : int
@@ -541,6 +627,7 @@ class AdaptiveCoding(Coding):
         perplexity: float | None = None,
         mu: float | None = None,
         anchors="kmeans",
+        metric=None,
         random_state=None,
         n_jobs: int | None = None,
     ):
@@ -548,6 +635,7 @@ class AdaptiveCoding(Coding):
         self.perplexity = perplexity
         self.mu = mu
         self.anchors = anchors
+        self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
 

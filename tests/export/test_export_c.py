@@ -90,6 +90,10 @@ MODELS = {
     "sapl-shared": SAPLClassifier(8, bandwidth="shared", max_iter=5, random_state=0),
     "du-per-anchor": DULLSVMClassifier(8, max_iter=5, random_state=0),
     "du-shared": DULLSVMClassifier(8, bandwidth="shared", max_iter=5, random_state=0),
+    "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
+    "du-linear": DULLSVMClassifier(
+        8, metric="linear", n_components=3, max_iter=5, random_state=0
+    ),
     "ml3": ML3Classifier(4, max_iter=5, random_state=0),
     "ml3-max": ML3Classifier(4, p=1.0, max_iter=5, random_state=0),
     "ml3-power": ML3Classifier(4, p=1.2, max_iter=5, random_state=0),

@@ -28,6 +28,10 @@ MODELS = {
     "constant": LLSVMClassifier(20, local_model="constant", random_state=0),
     "sapl": SAPLClassifier(8, max_iter=5, random_state=0),
     "du": DULLSVMClassifier(8, max_iter=5, random_state=0),
+    "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
+    "du-linear": DULLSVMClassifier(
+        8, metric="linear", n_components=3, max_iter=5, random_state=0
+    ),
     "ml3": ML3Classifier(4, max_iter=5, random_state=0),
     "atlas": AtlasClassifier(random_state=0),
     "atlas-linear": AtlasClassifier(kernel="linear", random_state=0),

@@ -17,13 +17,13 @@ from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
 from locallin.solvers.diversity import RIDGE, diversity_gradient
-from locallin.solvers.joint import JointProblem, differentiate
+from locallin.solvers.joint import JointProblem, differentiate, metric_gradient
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
 
 
 def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False):
-    """Gradients by W, b, V and log bandwidth, as the solvers compute them."""
+    """Gradients by W, b, V, log bandwidth and metric, as the solvers compute them."""
     features = X[:, :0] if constant else X
     n_scores = parameters.intercept.shape[1]
     positive = np.array([1]) if n_scores == 1 else np.arange(n_scores)
@@ -32,17 +32,21 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     state = coding.state()
     problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, LOSSES[loss])
     rows = BatchRows((X, features), len(visits)).pick(visits)
-    batch, widths, sums = differentiate(
-        problem, parameters, state.bandwidth, visits, rows
-    )
+    state = state._replace(anchors=parameters.anchors)
+    batch, widths, sums = differentiate(problem, parameters, state, visits, rows)
+    by_metric = None
+    if state.metric is not None:
+        by_metric = metric_gradient(rows[0], batch, state)
     out = Parameters(*map(np.zeros_like, parameters))
     for j in range(len(parameters.anchors)):
         anchor_gradient(batch, j, parameters.anchors, tuple(a[j] for a in out))
-    return out, widths, sums
+    return out, widths, by_metric, sums
 
 
 def mean_loss(X, labels, weights, coding, parameters, bandwidth, loss):
     """The same batch's mean loss from the slow twins."""
+    features = X[:, : parameters.coef.shape[2]]
+    X = reference.in_metric(X, coding.metric_)
     if isinstance(coding, AdaptiveCoding):
         codes = reference.adaptive(X, parameters.anchors, bandwidth)
     else:
@@ -51,7 +55,6 @@ def mean_loss(X, labels, weights, coding, parameters, bandwidth, loss):
         )
     n_scores = parameters.intercept.shape[1]
     positive = np.array([1]) if n_scores == 1 else np.arange(n_scores)
-    features = X[:, : parameters.coef.shape[2]]
     scores = reference.scores(features, codes, parameters.coef, parameters.intercept)
     margins = reference.margins(scores, labels, positive, "ovr")
     return (weights[:, None] * reference.loss(loss, margins)).sum() / len(X)
@@ -74,7 +77,11 @@ def diversity(coef, importance):
     return reference.diversity(coef, importance, RIDGE)
 
 
-@pytest.mark.parametrize("case", ["dense", "csr", "constant", "per-anchor", "two"])
+CASES = ["dense", "csr", "constant", "per-anchor", "two"]
+CASES += ["scale", "csr scale", "linear", "csr linear", "constant linear"]
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("coding_kind", ["soft", "adaptive"])
 def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
@@ -83,11 +90,17 @@ def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
     if case == "two":
         labels = labels % 2
     rng = np.random.RandomState(1)
-    anchors = rng.normal(size=(6, 6))
+    metric = None
+    if "scale" in case:
+        metric = rng.uniform(0.5, 1.5, size=6)
+    elif "linear" in case:
+        metric = 0.5 * rng.normal(size=(3, 6))
+    anchors = rng.normal(size=(6, 3 if "linear" in case else 6))
+    place = {"anchors": anchors, "metric": metric}
     if coding_kind == "soft":
-        coding = SoftAssignmentCoding(n_neighbors=4, beta=0.2, anchors=anchors)
+        coding = SoftAssignmentCoding(n_neighbors=4, beta=0.2, **place)
     else:
-        coding = AdaptiveCoding(mu=0.4, anchors=anchors)
+        coding = AdaptiveCoding(mu=0.4, **place)
     coding.fit(X)
     bandwidth = np.atleast_1d(np.asarray(coding.bandwidth_, float))
     if case == "per-anchor":
@@ -95,13 +108,13 @@ def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
         coding.bandwidth_ = bandwidth
     n_scores = 1 if case == "two" else 5
     parameters = Parameters(
-        0.5 * rng.normal(size=(6, n_scores, 0 if case == "constant" else 6)),
+        0.5 * rng.normal(size=(6, n_scores, 0 if "constant" in case else 6)),
         0.5 * rng.normal(size=(6, n_scores)),
         anchors,
     )
-    data = sparse.csr_matrix(X) if case == "csr" else X
-    gradient, widths, sums = kernel_gradient(
-        data, labels, weights, coding, parameters, loss, case == "constant"
+    data = sparse.csr_matrix(X) if "csr" in case else X
+    gradient, widths, by_metric, sums = kernel_gradient(
+        data, labels, weights, coding, parameters, loss, "constant" in case
     )
 
     def value():
@@ -120,6 +133,9 @@ def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
         return value()
 
     assert_allclose(widths, differences(by_logs, logs), rtol=1e-4, atol=1e-8)
+    if metric is not None:
+        numeric = differences(value, coding.metric_)
+        assert_allclose(by_metric, numeric, rtol=1e-4, atol=1e-7)
 
 
 @pytest.mark.parametrize("shape", [(4, 1, 7), (4, 3, 5), (9, 1, 3), (1, 2, 4)])
@@ -473,3 +489,65 @@ def test_wrong_arguments_are_named(moons, classifier, error):
 def test_batches_grow_where_there_are_steps_enough(n_rows, passes, size):
     assert SAPLClassifier()._batch_size(n_rows, passes) == size
     assert SAPLClassifier(batch_size=7)._batch_size(n_rows, passes) == 7
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("metric", ["scale", "linear"])
+def test_metric_forgets_features_that_tell_nothing(method, metric):
+    """Noise drowns the classes in a Euclidean distance, not in a learned one."""
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(1500, 12))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    plain = method(12, random_state=0).fit(X[:1000], y[:1000])
+    model = method(12, metric=metric, random_state=0).fit(X[:1000], y[:1000])
+    assert model.score(X[1000:], y[1000:]) > plain.score(X[1000:], y[1000:])
+    learned = model.coding_.metric_
+    strength = np.abs(learned) if metric == "scale" else np.linalg.norm(learned, axis=0)
+    assert set(np.argsort(-strength)[:2]) == {0, 1}
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_local_models_behind_a_metric_explain_the_score(blobs, method, kind):
+    X, y, _ = blobs
+    model = method(8, metric="linear", n_components=2, max_iter=5, random_state=0)
+    rows = kind(X)
+    model.fit(rows, y)
+    assert model.coding_.metric_.shape == (2, X.shape[1])
+    assert model.anchors_.shape[1] == 2
+    sums = (model.local_coef(rows) * X[:, None]).sum(axis=2)
+    sums += model.local_intercept(rows)
+    assert_allclose(sums, model.decision_function(rows), atol=1e-8)
+    alone = model.decision_function(rows[3:4])
+    assert_array_equal(alone[0], model.decision_function(rows)[3])
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.predict(rows), model.predict(rows))
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("metric", ["scale", "linear"])
+def test_metric_learns_from_streams_and_goes_on(blobs, method, metric):
+    X, y, _ = blobs
+    model = method(8, metric=metric, random_state=0)
+    half = len(y) // 2
+    model.partial_fit(X[:half], y[:half], classes=np.unique(y))
+    before = model.coding_.metric_.copy()
+    model.partial_fit(X[half:], y[half:])
+    assert not np.array_equal(before, model.coding_.metric_)
+    warm = method(8, metric=metric, max_iter=2, warm_start=True, random_state=0)
+    first = warm.fit(X, y).coding_.metric_.copy()
+    assert not np.array_equal(first, warm.fit(X, y).coding_.metric_)
+    frozen = method(8, metric=metric, metric_rate=0, max_iter=2, random_state=0)
+    start = np.ones(X.shape[1]) if metric == "scale" else np.eye(X.shape[1])
+    assert_array_equal(frozen.fit(X, y).coding_.metric_, start)
+
+
+def test_settings_of_a_metric_that_do_not_go_together(blobs):
+    X, y, _ = blobs
+    for settings, told in (
+        ({"metric": "linear", "solver": "sgd"}, "solver='adam'"),
+        ({"n_components": 2}, "metric='linear'"),
+        ({"metric": "scale", "n_anchors": "auto"}, "give a number"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            SAPLClassifier(**settings).fit(X, y)

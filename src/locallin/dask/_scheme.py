@@ -14,7 +14,7 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from locallin.coding import Coding
+from locallin.coding import Coding, in_metric
 from locallin.dask._blocks import Block, BlockError
 from locallin.data.blocks import joined
 from locallin.engine.matrix import as_rows, find_nearest
@@ -161,7 +161,7 @@ def begin_again(
     coding = model.coding_ = copy(model.coding_)
     with one_thread():
         X, _, sample_weight = joined(parts)
-        anchor_view, _ = row_views(model, X)
+        anchor_view = in_metric(row_views(model, X)[0], coding.metric_)
         rng = np.random.RandomState(seed)
         coding.bandwidth_ = coding.choose_bandwidth(anchor_view, sample_weight, rng)
     return begin(model, weights, n_rows, epochs, seed, *parts)
@@ -185,7 +185,7 @@ def sum_by_anchor(
     block = weigh(block, weights)
     anchors = model.coding_.anchors_
     with one_thread():
-        anchor_view, _ = row_views(model, block.X)
+        anchor_view = in_metric(row_views(model, block.X)[0], model.coding_.metric_)
         nearest = find_nearest(as_rows(anchor_view), anchors, 1)[0].ravel()
     shape = len(anchors), len(nearest)
     places = nearest, np.arange(len(nearest))
@@ -243,6 +243,7 @@ class _KnownCodes:
 
     def __init__(self, coding: Any, codes: Codes):
         self.anchors_, self._codes = coding.anchors_, codes
+        self.metric_ = coding.metric_
 
     def encode(self, rows, n_jobs=None) -> Codes:
         return self._codes

@@ -200,6 +200,21 @@ class Bandwidth(Rule):
 
 
 @dataclass(frozen=True)
+class Metric(Rule):
+    """A scale of each feature, a linear map of them, or None."""
+
+    takes_none = True
+
+    def check(self, name: str, value: Any, bindings: Bindings) -> None:
+        """Refuse what is neither."""
+        if value is None:
+            return
+        linear = isinstance(value, np.ndarray) and value.ndim == 2
+        shape = ("components", "features") if linear else ("features",)
+        Array(shape).check(name, value, bindings)
+
+
+@dataclass(frozen=True)
 class Classes(Rule):
     """Labels of at least two classes, ascending and each once."""
 
@@ -357,6 +372,12 @@ def count_of(estimator: object, name: str) -> int:
     """Number of entries of a fitted array; 0 where it is none."""
     value = vars(estimator).get(name)
     return value.size if isinstance(value, np.ndarray) else 0
+
+
+def axes_of(estimator: object, name: str) -> int:
+    """Number of axes of a fitted array; 0 where it is none."""
+    value = vars(estimator).get(name)
+    return value.ndim if isinstance(value, np.ndarray) else 0
 
 
 def number_of_scores(estimator: object) -> int:

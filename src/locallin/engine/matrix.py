@@ -16,6 +16,7 @@ from locallin.kernels.coding import (
     sort_by_anchor,
     weigh,
 )
+from locallin.kernels.predict import project
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
 # Rows that go through the kernels together: their products with the anchors
@@ -118,23 +119,50 @@ class CodingState(NamedTuple):
     """A fitted coding as arrays and numbers.
 
     ``bandwidth`` has shape (1,), or (m,) for one of each anchor; ``n_neighbors`` is the
-    largest number of anchors that a row can have.
+    largest number of anchors that a row can have. ``metric`` stands in front of the
+    distances, and the anchors behind it: a scale of each feature (D,), a linear map
+    (q, D), or None.
     """
 
     kind: int
     n_neighbors: int
     anchors: np.ndarray
     bandwidth: np.ndarray
+    metric: np.ndarray | None = None
 
     def copy(self) -> "CodingState":
         """The same with arrays of its own."""
+        metric = None if self.metric is None else self.metric.copy()
         return self._replace(
-            anchors=self.anchors.copy(), bandwidth=self.bandwidth.copy()
+            anchors=self.anchors.copy(), bandwidth=self.bandwidth.copy(), metric=metric
         )
+
+    def learned(self) -> dict[str, np.ndarray]:
+        """The arrays that learning moves, by name."""
+        arrays = {"anchors": self.anchors, "bandwidth": self.bandwidth}
+        return arrays if self.metric is None else {**arrays, "metric": self.metric}
+
+
+def behind_metric(rows: Rows, metric: np.ndarray | None) -> Rows:
+    """Rows as distances see them."""
+    if metric is None:
+        return rows
+    dtype = np.result_type(rows.data, metric)
+    if metric.ndim == 1:
+        factors = metric if rows.indptr is None else metric[rows.indices]
+        return Rows(read_only(rows.data * factors), *rows[1:])
+    out = np.empty((count_rows(rows), len(metric)), dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if rows.indptr is None:
+            project(rows.data, read_only(metric), out)
+        else:
+            csr_products(rows, read_only(metric), out)
+    return Rows(read_only(out), None, None)
 
 
 def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
     """Weights of the rows on their anchors; the anchors of a row ascend."""
+    rows = behind_metric(rows, state.metric)
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)[0]
     nearest, weights = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
@@ -146,7 +174,10 @@ def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
 def encode_with_distances(
     rows: Rows, state: CodingState, n_jobs: int | None = None
 ) -> tuple[Codes, np.ndarray]:
-    """Weights in any order, and the distance that belongs to each of them."""
+    """Weights in any order, and the distance that belongs to each of them.
+
+    The rows stand behind the metric.
+    """
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)
     nearest, distances = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)

@@ -119,6 +119,10 @@ def _normalized(g: Graph, weights: str) -> str:
 def _coding_weights(g: Graph, coding, x: str) -> str:
     """Local coordinates in double precision, dense (n, m)."""
     kind = kind_of(coding)
+    if coding.metric_ is not None:
+        metric = np.asarray(coding.metric_, float)
+        kind_of_map = "Mul" if metric.ndim == 1 else "MatMul"
+        x = g(kind_of_map, g.double(x), np.ascontiguousarray(metric.T))
     distances = _distances(g, x, coding.anchors_)
     bandwidth = np.asarray(coding.bandwidth_, float)
     if kind == ADAPTIVE:

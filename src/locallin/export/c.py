@@ -138,6 +138,7 @@ def _anchored_body(header: "_Header", model, x: str) -> None:
     kind = kind_of(coding)
     m, k = len(coding.anchors_), coding.n_neighbors_
     header.size("ANCHORS", m)
+    header.size("DIMENSIONS", coding.anchors_.shape[1])
     header.table("anchors", coding.anchors_)
     header.table("intercept", model.intercept_)
     if linear:
@@ -160,6 +161,14 @@ def _anchored_body(header: "_Header", model, x: str) -> None:
         else:
             weights = _SOFT.replace("PRICE", price)
         header.scores = _NEAREST.replace("WEIGHTS", weights)
+    place = x
+    if coding.metric_ is not None:
+        place = "z"
+        header.table("metric", coding.metric_)
+        header.stack += 4 * coding.anchors_.shape[1]
+        project = _SCALED if coding.metric_.ndim == 1 else _PROJECTED
+        header.scores = project + header.scores
+    header.scores = header.scores.replace("PLACE", place)
     header.scores = header.scores.replace("LOCAL", _LINEAR if linear else _CONSTANT)
     header.scores = header.scores.replace("ROW", x)
 
@@ -338,12 +347,27 @@ static inline int @_predict(const float *x)
 _DISTANCE = """\
 static inline float @_squared_distance(const float *x, int j)
 {
-    const float *v = @_anchors + (long)j * @@_FEATURES;
+    const float *v = @_anchors + (long)j * @@_DIMENSIONS;
     float total = 0.0f;
-    for (int i = 0; i < @@_FEATURES; i++)
+    for (int i = 0; i < @@_DIMENSIONS; i++)
         total += (x[i] - v[i]) * (x[i] - v[i]);
     return total;
 }
+"""
+
+_SCALED = """\
+    float z[@@_DIMENSIONS];
+    for (int i = 0; i < @@_DIMENSIONS; i++)
+        z[i] = @_metric[i] * ROW[i];
+"""
+
+_PROJECTED = """\
+    float z[@@_DIMENSIONS];
+    for (int k = 0; k < @@_DIMENSIONS; k++) {
+        z[k] = 0.0f;
+        for (int i = 0; i < @@_FEATURES; i++)
+            z[k] += @_metric[(long)k * @@_FEATURES + i] * ROW[i];
+    }
 """
 
 _LINEAR = """\
@@ -366,7 +390,7 @@ _ADAPTIVE = """\
     float u[@@_ANCHORS];
     float least = INFINITY, level = 1.0f, total = 0.0f;
     for (int j = 0; j < @@_ANCHORS; j++) {
-        u[j] = PRICE * sqrtf(@_squared_distance(ROW, j));
+        u[j] = PRICE * sqrtf(@_squared_distance(PLACE, j));
         if (u[j] < least)
             least = u[j];
     }
@@ -399,7 +423,7 @@ _NEAREST = """\
     int nearest[@@_NEIGHBORS];
     float total = 0.0f;
     for (int j = 0; j < @@_ANCHORS; j++) {
-        const float square = @_squared_distance(ROW, j);
+        const float square = @_squared_distance(PLACE, j);
         int p = j < @@_NEIGHBORS ? j : @@_NEIGHBORS - 1;
         if (j >= @@_NEIGHBORS && !(square < weights[p]))
             continue;

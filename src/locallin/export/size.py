@@ -30,6 +30,7 @@ _ARRAYS = (
     "support_points_",
     "coding_.anchors_",
     "coding_.bandwidth_",
+    "coding_.metric_",
     "atlas_.center_",
     "atlas_.means_",
     "atlas_.components_",
@@ -320,6 +321,8 @@ def _set_array(estimator, path: str, values) -> None:
     if path == "coding_.anchors_" and not isinstance(holder.anchors, str):
         # The coding was given its first anchors as an array.
         holder.anchors = values
+    if path == "coding_.metric_" and holder.metric is not None:
+        holder.metric = values
 
 
 def _as_single(path: str, values: np.ndarray) -> np.ndarray:

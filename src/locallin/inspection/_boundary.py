@@ -288,7 +288,7 @@ def _anchors_of(classifier) -> np.ndarray | None:
         return classifier.atlas_.means_
     if not hasattr(classifier, "coding_"):
         return None
-    anchors = classifier.anchors_
+    anchors = classifier.coding_.anchors_in_input()
     return anchors if anchors.shape[1] == classifier.n_features_in_ else None
 
 

@@ -18,6 +18,12 @@ adaptive, u = mu d, k active anchors, S = sum (lambda - u) = 1 / |g|_2, lambda m
     dL/dmu      = sum_j dL/du_j d_ij
 
 Both are a pull e_ij along x_i - v_j, so that everything behind ``pulls`` is shared.
+
+With a metric, z_i = M x_i takes the place of x_i in all distances, and
+
+    dL/dz_i     = -sum_j e_ij (z_i - v_j),      dL/dM = sum_i dL/dz_i x_i^T
+
+of which a scale of each feature has the diagonal.
 """
 
 from typing import NamedTuple
@@ -62,12 +68,12 @@ class Derivatives(NamedTuple):
 
 
 class CodedBatch(NamedTuple):
-    """Rows as anchors (x) and as local models (phi) see them, codes, derivatives.
+    """Rows as anchors (z) and as local models (phi) see them, codes, derivatives.
 
     ``entries`` are the codes in the order of the anchors.
     """
 
-    x_rows: Rows
+    z_rows: Rows
     phi_rows: Rows
     codes: Codes
     entries: tuple
@@ -180,7 +186,7 @@ def anchor_gradient(batch, j, anchors, out):
 
     ``out`` are the three arrays of one anchor.
     """
-    x_rows, phi_rows, codes, entries, slopes, pulls = batch
+    z_rows, phi_rows, codes, entries, slopes, pulls = batch
     start, entry, row = entries
     coef_out, intercept_out, anchor_out = out
     coef_out[:] = 0.0
@@ -197,11 +203,56 @@ def anchor_gradient(batch, j, anchors, out):
                 add_scaled(phi, phi_indices, step, coef_out[c])
                 intercept_out[c] += step
         if pulls[p] != 0.0:
-            x, x_indices = get_row(x_rows, i)
-            add_scaled(x, x_indices, pulls[p], anchor_out)
+            z, z_indices = get_row(z_rows, i)
+            add_scaled(z, z_indices, pulls[p], anchor_out)
             pull_sum += pulls[p]
     for d in range(anchor_out.size):
         anchor_out[d] -= pull_sum * anchors[j, d]
+
+
+@jit
+def row_gradient(batch, anchors, out):
+    """Gradient of the batch's mean loss by the dense rows z_i, shape (n, q)."""
+    z_rows, _, codes, _, _, pulls = batch
+    for i in range(out.shape[0]):
+        pull_sum = out.dtype.type(0)
+        out[i, :] = 0.0
+        for p in range(codes.indptr[i], codes.indptr[i + 1]):
+            if pulls[p] != 0.0:
+                add_scaled(anchors[codes.indices[p]], None, pulls[p], out[i])
+                pull_sum += pulls[p]
+        add_scaled(z_rows.data[i], None, -pull_sum, out[i])
+
+
+@jit(inner=True)
+def _add_products(x, z, indices, v, pull, out):
+    """Add pull (z_d - v_d) x_d to out, in place."""
+    for q in range(x.size):
+        d = q if indices is None else indices[q]
+        out[d] += pull * (z[q] - v[d]) * x[q]
+
+
+@jit
+def scale_gradient(x_rows, batch, anchors, out):
+    """Gradient of the batch's mean loss by the scale of each feature, shape (D,)."""
+    z_rows, _, codes, _, _, pulls = batch
+    out[:] = 0.0
+    for i in range(codes.indptr.size - 1):
+        x, indices = get_row(x_rows, i)
+        z, _ = get_row(z_rows, i)
+        for p in range(codes.indptr[i], codes.indptr[i + 1]):
+            pull, v = pulls[p], anchors[codes.indices[p]]
+            if pull != 0.0:
+                _add_products(x, z, indices, v, -pull, out)
+
+
+@jit
+def map_gradient(x_rows, by_row, out):
+    """Add dL/dM = sum_i dL/dz_i x_i^T of CSR rows to ``out``, shape (q, D)."""
+    for k in range(out.shape[0]):
+        for i in range(by_row.shape[0]):
+            x, indices = get_row(x_rows, i)
+            add_scaled(x, indices, by_row[i, k], out[k])
 
 
 @jit

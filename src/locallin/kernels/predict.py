@@ -264,6 +264,19 @@ def dense_entry_scores(data, entries, coef, intercept, out):
     add_scores(data, entries, ones, entries[1], coef, intercept, out)
 
 
+def project(data, metric, out):
+    """Inner products of dense rows with the rows of a matrix, shape (n, q).
+
+    A row's products do not depend, in any bit, on the rows beside it.
+    """
+    everyone = np.arange(len(data))
+    entries = np.array([0, len(data)]), everyone, everyone
+    ones = np.ones(len(data), out.dtype)
+    zeros = np.zeros((1, len(metric)), metric.dtype)
+    zeros.setflags(write=False)
+    add_scores(data, entries, ones, everyone, metric[None], zeros, out)
+
+
 @jit
 def mix(codes, table, out):
     """out[i] = sum_j g_ij table[j]: effective weights or intercepts of each row."""

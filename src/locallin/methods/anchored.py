@@ -16,6 +16,7 @@ from locallin.engine.invariants import (
     Part,
     Rule,
     Transformer,
+    axes_of,
     number_of_scores,
 )
 from locallin.engine.matrix import as_rows, read_only
@@ -108,6 +109,8 @@ class AnchoredClassifier(EpochClassifier):
     anchors: Any = "kmeans"
     coding: Any = "adaptive"
     coding_space = "input"
+    metric: str | None = None
+    n_components: int | None = None
     local_model = "linear"
     multi_class = "ovr"
 
@@ -125,15 +128,20 @@ class AnchoredClassifier(EpochClassifier):
         return {
             **super()._invariants(),
             "feature_map_": Transformer(self.feature_map is not None),
-            "coding_": Part(Coding, {"anchors_": ("anchors", coded)}),
+            "coding_": Part(Coding, self._coding_shapes(coded)),
             "coef_": model["coef"],
             "intercept_": model["intercept"],
             "alpha_": Number(above=True),
             "intercept_scaling_": Number(above=True),
             "_row_norm": Number(above=True),
-            "_spread": Number(above=True),
+            "_spacing": Number(above=True),
             "_learning": self._learning_invariants(scores, model),
         }
+
+    def _coding_shapes(self, coded: str) -> dict[str, tuple]:
+        if axes_of(self.coding_, "metric_") != 2:
+            return {"anchors_": ("anchors", coded)}
+        return {"metric_": ("components", coded), "anchors_": ("anchors", "components")}
 
     def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
         """Invariants of the learning state; ``model`` are those of its arrays."""
@@ -144,7 +152,7 @@ class AnchoredClassifier(EpochClassifier):
 
     @property
     def anchors_(self) -> np.ndarray:
-        """Anchor points, shape (n_anchors, n_features)."""
+        """Anchor points behind the metric, shape (n_anchors, n_components)."""
         return self.coding_.anchors_
 
     @property
@@ -169,7 +177,7 @@ class AnchoredClassifier(EpochClassifier):
         space, views = fit_space(self, given)
         self.feature_map_, self.coding_ = space.feature_map, space.coding
         self.alpha_, self.intercept_scaling_, self._row_norm = space.scales
-        self._spread = space.spread
+        self._spacing = space.spacing
         if space.anchor_path is not None:
             self.anchor_path_ = space.anchor_path
         elif hasattr(self, "anchor_path_"):

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array, check_random_state, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -22,7 +24,7 @@ from locallin.coding import (
     SoftAssignmentCoding,
 )
 from locallin.engine.input import checked_data, sound_matrix
-from locallin.engine.matrix import as_rows
+from locallin.engine.matrix import as_rows, find_nearest
 from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
@@ -34,6 +36,9 @@ CODINGS = {
 }
 # Anchors at the most, where n_anchors=None.
 USUAL_ANCHORS = 100
+# Dimensions of a linear metric, where n_components=None, and rows that it starts from.
+_USUAL_COMPONENTS = 64
+_METRIC_ROWS = 10_000
 
 
 class FitInput(NamedTuple):
@@ -126,7 +131,7 @@ class Space(NamedTuple):
     feature_map: Any  # a fitted transformer, or None
     scales: Scales
     coding: Coding
-    spread: float  # root mean square distance of the rows from their mean
+    spacing: float  # median distance of an anchor to its nearest neighbour
     anchor_path: np.ndarray | None  # with n_anchors="auto"
 
 
@@ -303,10 +308,43 @@ def fit_space(estimator, given: FitInput) -> tuple[Space, tuple]:
     if estimator.n_anchors == "auto":
         anchors, path = estimator._grow(given, anchor_view)
     coding = _new_coding(estimator, anchors, given)
+    if estimator.metric is not None:
+        coding.metric = first_metric(estimator, anchor_view, given)
     uniform = weights.min() == weights.max()
     coding.fit(anchor_view, encoded, None if uniform else weights)
-    spread = _spread(anchor_view, weights)
-    return Space(feature_map, scales, coding, spread, path), (anchor_view, model_view)
+    if estimator.metric is not None:
+        coding.metric = None  # metric_ learns from here on
+    spacing = anchor_spacing(coding.anchors_) or _spread(anchor_view, weights)
+    return Space(feature_map, scales, coding, spacing, path), (anchor_view, model_view)
+
+
+def first_metric(estimator, X, given: FitInput) -> np.ndarray:
+    """Where a metric starts: at ones, at the identity, or at principal components."""
+    n_features = X.shape[1]
+    if estimator.metric == "scale":
+        return np.ones(n_features, X.dtype)
+    wanted = estimator.n_components or _USUAL_COMPONENTS
+    if wanted >= n_features:
+        return np.eye(n_features, dtype=X.dtype)
+    counted = np.flatnonzero(given.weights > 0)
+    if len(counted) > _METRIC_ROWS:
+        counted = np.sort(given.rng.choice(counted, _METRIC_ROWS, replace=False))
+    wanted = min(wanted, len(counted))
+    seed = given.rng.randint(np.iinfo(np.int32).max)
+    if sparse.issparse(X):
+        model = TruncatedSVD(wanted, random_state=seed)
+    else:
+        model = PCA(wanted, random_state=seed)
+    components = model.fit(X[counted]).components_
+    return np.ascontiguousarray(components, X.dtype)
+
+
+def anchor_spacing(anchors: np.ndarray) -> float:
+    """Median distance of an anchor to its nearest neighbour; 0 where there is none."""
+    if len(anchors) < 2:
+        return 0.0
+    distances = find_nearest(as_rows(anchors), anchors, 2)[1][:, 1]
+    return float(np.median(distances))
 
 
 def views_of(estimator, feature_map, X) -> tuple:

@@ -38,8 +38,19 @@ class SAPLClassifier(JointClassifier):
         Whether the bandwidth is learned: not, one for all anchors, or one for each.
         "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
-            (n_anchors, n_features), default="kmeans"
-        Where the anchors start: see :func:`locallin.anchors.choose_anchors`.
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : {"scale", "linear"} or None, default=None
+        What is learned in front of the distances, with everything else: a scale of
+        each feature, which starts at one, or a linear map M to ``n_components``
+        dimensions, in which ``|M x - v_j|`` are the distances. It starts at the
+        identity, or at the first principal components where it has fewer dimensions
+        than features. Local models see x as it is. None, as in the paper, leaves the
+        Euclidean distance. Needs ``solver="adam"``.
+    n_components : int or None, default=None
+        Dimensions behind ``metric="linear"``. None is 64, at most the number of
+        features.
     local_model : {"linear", "constant"}, default="linear"
         "constant" drops w and keeps b: LLC-SAPL_lcc.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
@@ -70,10 +81,14 @@ class SAPLClassifier(JointClassifier):
         first 5 % of the steps and falls along a cosine to zero.
     anchor_rate : float or "auto", default="auto"
         Step of the anchors; 0 freezes them. "adam": largest step of a coordinate in
-        units of a feature's root mean square deviation ("auto" is 0.1; 0.03 where rows
-        come once, as in streams; 0.06 and 0.09 for two and three passes). "sgd": first
-        step along the gradient, in units of the squared spread of the data ("auto"
-        is 0.005); no anchor moves further than 5 % of the spread in one step.
+        units of the median distance between neighbouring anchors over the root of its
+        dimensions ("auto" is 0.06; 0.02 per pass where there are fewer than three, as
+        in streams). "sgd": first step along the gradient, in units of the square of
+        that distance ("auto" is 0.005); no anchor moves further than 5 % of it in one
+        step.
+    metric_rate : float or "auto", default="auto"
+        Largest step of an entry of the metric, for rows of norm one, in the same units;
+        0 freezes it ("auto" is 0.08).
     t0 : float or "auto", default="auto"
         "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps.
     average : bool, default=True
@@ -104,9 +119,10 @@ class SAPLClassifier(JointClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
-    anchors_ : ndarray of shape (n_anchors, n_features)
-        The learned anchors. An anchor that no row uses stays where it is: k-means
-        puts every first anchor among rows, and an idle one costs a distance only.
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The learned anchors, behind the metric. An anchor that no row uses stays where
+        it is: k-means puts every first anchor among rows, and an idle one costs a
+        distance only.
     coef_ : ndarray of shape (n_anchors, n_scores, n_local_features)
         Weights of the local models; n_scores is 1 for two classes.
     intercept_ : ndarray of shape (n_anchors, n_scores)
@@ -115,7 +131,7 @@ class SAPLClassifier(JointClassifier):
         With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
         held-out rows that were wrong, and its standard error.
     coding_ : coding object
-        The coding with the learned anchors and bandwidth.
+        The coding with the learned anchors, bandwidth and metric (``metric_``).
     alpha_, intercept_scaling_ : float
         The values in use.
     n_iter_ : int
@@ -178,6 +194,8 @@ class SAPLClassifier(JointClassifier):
         beta: float | None = None,
         bandwidth: str = "auto",
         anchors="kmeans",
+        metric: str | None = None,
+        n_components: int | None = None,
         local_model: str = "linear",
         loss: str = "squared_hinge",
         alpha: float | str = "auto",
@@ -189,6 +207,7 @@ class SAPLClassifier(JointClassifier):
         batch_size: int | str = "auto",
         learning_rate: float = 0.2,
         anchor_rate: float | str = "auto",
+        metric_rate: float | str = "auto",
         t0: float | str = "auto",
         average: bool = True,
         shuffle: bool = True,
@@ -207,6 +226,8 @@ class SAPLClassifier(JointClassifier):
         self.beta = beta
         self.bandwidth = bandwidth
         self.anchors = anchors
+        self.metric = metric
+        self.n_components = n_components
         self.local_model = local_model
         self.loss = loss
         self.alpha = alpha
@@ -218,6 +239,7 @@ class SAPLClassifier(JointClassifier):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.anchor_rate = anchor_rate
+        self.metric_rate = metric_rate
         self.t0 = t0
         self.average = average
         self.shuffle = shuffle

@@ -13,6 +13,7 @@ from locallin.engine.matrix import (
     BatchRows,
     CodingState,
     as_rows,
+    behind_metric,
     encode,
     encode_with_distances,
     read_only,
@@ -28,6 +29,9 @@ from locallin.kernels.joint import (
     adam,
     adam_step,
     csr_entry_scores,
+    map_gradient,
+    row_gradient,
+    scale_gradient,
     slopes_and_pulls,
 )
 from locallin.kernels.joint_sgd import (
@@ -43,7 +47,8 @@ from locallin.solvers.convex import Stall
 from locallin.solvers.diversity import diversity_gradient
 
 # Called after every epoch with (epoch, objective, coef, intercept, anchors,
-# bandwidth); returns True to stop. The arrays are the solver's own.
+# bandwidth) and, where there is one, the metric; returns True to stop. The arrays are
+# the solver's own.
 Monitor = Callable[..., bool]
 
 # Share of the steps in which the rates of Adam rise from zero; of a stream whose end
@@ -62,8 +67,8 @@ class JointProblem:
     """Data, targets and the objective's parameters.
 
     ``X`` is what anchors see and ``features`` what local models see, dense or CSR.
-    ``coding`` is where anchors and bandwidth start. ``visits`` names the rows that
-    count; their weights have a mean of one.
+    ``coding`` is where anchors, bandwidth and metric start. ``visits`` names the rows
+    that count; their weights have a mean of one.
     """
 
     X: Any
@@ -103,7 +108,7 @@ class JointSolution:
     """What a solver hands back, also when it was interrupted."""
 
     parameters: Parameters
-    bandwidth: np.ndarray
+    coding: CodingState
     n_iter: int = 0
     active_history: list[float] = field(default_factory=list)
     perplexity_history: list[float] = field(default_factory=list)
@@ -117,7 +122,9 @@ class JointSolution:
 
     def __post_init__(self):
         # The parameters, as the monitor gets them: arrays that are updated in place.
-        self.learned = (*self.parameters, self.bandwidth)
+        coef, intercept, anchors = self.parameters
+        moved = {**self.coding.learned(), "anchors": anchors}
+        self.learned = (coef, intercept, *moved.values())
 
     def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
         """What SGD needs to go on, by name; nothing of Adam."""
@@ -142,17 +149,18 @@ class JointSolution:
 def differentiate(
     problem: JointProblem,
     parameters: Parameters,
-    bandwidth: np.ndarray,
+    coding: CodingState,
     chosen: np.ndarray,
     rows: tuple[Rows, Rows],
 ) -> tuple[CodedBatch, np.ndarray, tuple[float, float, float]]:
     """Codes and derivatives of the chosen rows at the current parameters.
 
     Also the derivatives by the logarithm of the bandwidth, and sums over the rows of
-    loss, active anchors and perplexity.
+    loss, active anchors and perplexity. ``coding`` holds the current anchors, bandwidth
+    and metric.
     """
     anchor_rows, model_rows = rows
-    coding = problem.coding._replace(anchors=parameters.anchors, bandwidth=bandwidth)
+    anchor_rows = behind_metric(anchor_rows, coding.metric)
     codes, distances = encode_with_distances(anchor_rows, coding)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
@@ -168,12 +176,32 @@ def differentiate(
     out = Derivatives(
         slopes=np.empty((len(chosen), len(positive)), dtype),
         pulls=np.empty(len(codes.indices), dtype),
-        widths=np.empty(len(bandwidth)),
+        widths=np.empty(len(coding.bandwidth)),
     )
-    objective = CodedLoss(problem.loss, coding.kind, bandwidth)
+    objective = CodedLoss(problem.loss, coding.kind, coding.bandwidth)
     sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
-    batch = CodedBatch(*rows, codes, entries, out.slopes, out.pulls)
+    batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
     return batch, out.widths, sums
+
+
+def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.ndarray:
+    """Gradient of the batch's mean loss by the metric, at the current parameters.
+
+    ``rows`` are those in front of the metric.
+    """
+    metric, anchors = coding.metric, coding.anchors
+    assert metric is not None
+    if metric.ndim == 1:
+        out = np.empty_like(metric)
+        scale_gradient(rows, batch, anchors, out)
+        return out
+    by_row = np.empty((len(batch.slopes), len(metric)), metric.dtype)
+    row_gradient(batch, anchors, by_row)
+    if rows.indptr is None:
+        return by_row.T @ rows.data
+    out = np.zeros_like(metric)
+    map_gradient(rows, by_row, out)
+    return out
 
 
 class AdamState(NamedTuple):
@@ -183,6 +211,8 @@ class AdamState(NamedTuple):
     second: Parameters
     log_first: np.ndarray  # of the logarithm of the bandwidth
     log_second: np.ndarray
+    metric_first: np.ndarray  # of the metric; empty where there is none
+    metric_second: np.ndarray
     importance: np.ndarray  # sums of the codes, for the diversity term
     steps: np.ndarray  # taken, and planned: 0 where no end is known
     plan: np.ndarray  # rows of a batch, and passes over the rows
@@ -193,11 +223,15 @@ class AdamState(NamedTuple):
     ) -> "AdamState":
         """Nothing learned yet; ``n_steps`` are planned, 0 where no end is known."""
         like = problem.zeros()
+        metric = problem.coding.metric
+        metric = np.empty(0, like.coef.dtype) if metric is None else metric
         return cls(
             Parameters(*map(np.zeros_like, like)),
             Parameters(*map(np.zeros_like, like)),
             np.zeros_like(problem.coding.bandwidth),
             np.zeros_like(problem.coding.bandwidth),
+            np.zeros_like(metric),
+            np.zeros_like(metric),
             np.zeros(len(like.anchors)),
             np.array([0.0, n_steps]),
             np.array([batch_size, passes], float),
@@ -233,8 +267,8 @@ class AdamState(NamedTuple):
         """Passes over the rows that are planned."""
         return int(self.plan[1])
 
-    def advance(self, rates: dict[str, float]) -> tuple[Rates, float]:
-        """The rates of the next step; that of the bandwidth apart."""
+    def advance(self, rates: dict[str, float]) -> tuple[Rates, float, float]:
+        """The rates of the next step; those of bandwidth and metric apart."""
         self.steps[0] += 1.0
         step, n_steps = self.steps
         shape = _rate_shape(step / n_steps) if n_steps else _endless_shape(step)
@@ -245,7 +279,7 @@ class AdamState(NamedTuple):
             first_bias=1.0 - 0.9**step,
             second_bias=1.0 - 0.999**step,
         )
-        return now, shape * rates["bandwidth"]
+        return now, shape * rates["bandwidth"], shape * rates["metric"]
 
 
 def solve_adam(
@@ -263,16 +297,16 @@ def solve_adam(
     """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
 
     ``parameters`` are updated in place. ``rates`` has the keys coef, intercept,
-    anchors and bandwidth. ``state`` is that of an earlier call, whose plan goes on;
-    without one the plan is ``max_iter`` epochs.
+    anchors, bandwidth and metric. ``state`` is that of an earlier call, whose plan goes
+    on; without one the plan is ``max_iter`` epochs.
     """
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
     if state is None:
         n_steps = max_iter * n_batches
         state = AdamState.fresh(problem, n_steps, batch_size, max_iter)
-    bandwidth = problem.coding.bandwidth.copy()
-    solution = JointSolution(parameters, bandwidth)
+    coding = problem.coding.copy()._replace(anchors=parameters.anchors)
+    solution = JointSolution(parameters, coding)
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
@@ -295,7 +329,8 @@ def _adam_epoch(
     problem: JointProblem, solution: JointSolution, batches, rates, state: AdamState
 ) -> np.ndarray:
     """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
-    parameters, bandwidth = solution.parameters, solution.bandwidth
+    parameters, coding = solution.parameters, solution.coding
+    bandwidth, metric = coding.bandwidth, coding.metric
     importance = state.importance
     dtype = parameters.coef.dtype
     logs = np.log(bandwidth)
@@ -309,9 +344,7 @@ def _adam_epoch(
     batch_rows = BatchRows(views, len(batches[0]))
     for number, chosen in enumerate(batches):
         rows = batch_rows.pick(chosen)
-        batch, widths, sums = differentiate(
-            problem, parameters, bandwidth, chosen, rows
-        )
+        batch, widths, sums = differentiate(problem, parameters, coding, chosen, rows)
         totals += sums
         if with_diversity:
             importance += np.bincount(
@@ -321,7 +354,12 @@ def _adam_epoch(
                 shares = importance / importance.sum()
                 diversity_gradient(parameters.coef, shares, out=extra)
                 extra *= 0.5 * problem.diversity
-        now, bandwidth_rate = state.advance(rates)
+        now, bandwidth_rate, metric_rate = state.advance(rates)
+        if metric is not None and metric_rate > 0.0:
+            gradient = metric_gradient(rows[0], batch, coding)
+            moments = state.metric_first, state.metric_second
+            flat = (array.reshape(-1) for array in (metric, gradient, *moments))
+            adam(*flat, metric_rate, now)
         adam_step(batch, parameters, state.first, state.second, penalty, now)
         if bandwidth_rate > 0.0:
             moments = state.log_first, state.log_second
@@ -377,7 +415,7 @@ def solve_joint_sgd(
     order = problem.visits.copy()
     solution = JointSolution(
         means,
-        problem.coding.bandwidth,
+        problem.coding,
         converged=tol is None,
         iterate=start,
         importance=importance,
