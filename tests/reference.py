@@ -1,5 +1,7 @@
 """Slow, obvious twins of the papers' equations, in NumPy and double precision."""
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.linalg import logm
 
@@ -259,3 +261,19 @@ def diversity(coef, importance, ridge):
     G = W @ W.T
     G += ridge * np.trace(G) / len(G) * np.eye(len(G))
     return float(-np.trace(np.diag(importance) @ logm(G / np.trace(G))).real)
+
+
+def piecewise_linear(x, edges, mean, scale, missing, *, extend=False):
+    """Components of one number (Gorishniy et al. 2022, eq. 1), standardised.
+
+    ``missing`` are those of NaN, before they are standardised.
+    """
+    parts = []
+    for t, (left, right) in enumerate(pairwise(edges)):
+        part = (x - left) / (right - left)
+        if part < 0 and not (extend and t == 0):
+            part = 0.0
+        if part > 1 and not (extend and t == len(edges) - 2):
+            part = 1.0
+        parts.append(part)
+    return (np.where(np.isnan(x), missing, parts) - mean) / scale

@@ -17,6 +17,7 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.encoding import PiecewiseLinearEncoder
 from locallin.feature_maps import IntersectionSampler
 
 ESTIMATORS = [
@@ -31,6 +32,8 @@ ESTIMATORS = [
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
     AdaptiveCoding(n_anchors=8),
     IntersectionSampler(),
+    PiecewiseLinearEncoder(),
+    PiecewiseLinearEncoder(strategy="tree", missing="all"),
 ]
 OTHER_SETTINGS = [
     LLSVMClassifier(solver="sgd", max_iter=30, tol=None),
@@ -57,7 +60,7 @@ OTHER_SETTINGS = [
 
 def expected_failures(estimator):
     """Checks that scikit-learn lists for SGDClassifier, LinearSVC and KMeans too."""
-    if isinstance(estimator, IntersectionSampler):
+    if isinstance(estimator, IntersectionSampler | PiecewiseLinearEncoder):
         return {}
     reason = (
         "k-means draws its first centres by row number, so that the seed gives other "

@@ -24,6 +24,7 @@ ORDER = """
     solvers streams
     atlas
     charts feature_maps
+    encoding
     coding
     anchors
     data

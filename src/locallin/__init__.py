@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.coding import AdaptiveCoding as AdaptiveCoding
     from locallin.coding import InverseDistanceCoding as InverseDistanceCoding
     from locallin.coding import SoftAssignmentCoding as SoftAssignmentCoding
+    from locallin.encoding.piecewise import (
+        PiecewiseLinearEncoder as PiecewiseLinearEncoder,
+    )
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
@@ -34,6 +37,7 @@ _HOME = {
     "InverseDistanceCoding": "locallin.coding",
     "SoftAssignmentCoding": "locallin.coding",
     "IntersectionSampler": "locallin.feature_maps",
+    "PiecewiseLinearEncoder": "locallin.encoding.piecewise",
 }
 
 __all__ = [*_HOME, "__version__"]

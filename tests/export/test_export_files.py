@@ -25,6 +25,7 @@ from locallin import (
     LLSVMClassifier,
     LLSVMClassifierCV,
     ML3Classifier,
+    PiecewiseLinearEncoder,
     SAPLClassifier,
     SoftAssignmentCoding,
 )
@@ -56,6 +57,7 @@ TRANSFORMERS = (
     SoftAssignmentCoding(8, n_neighbors=4, random_state=0),
     InverseDistanceCoding(8, n_neighbors=4, random_state=0),
     IntersectionSampler(),
+    PiecewiseLinearEncoder(),
     Atlas(random_state=0),
 )
 

@@ -24,6 +24,7 @@ from locallin import (
     LLSVMClassifier,
     LLSVMClassifierCV,
     ML3Classifier,
+    PiecewiseLinearEncoder,
     SAPLClassifier,
     SoftAssignmentCoding,
 )
@@ -52,6 +53,11 @@ ESTIMATORS = {
     "soft": SoftAssignmentCoding(5, n_neighbors=3, random_state=0),
     "distance": InverseDistanceCoding(5, n_neighbors=3, random_state=0),
     "map": IntersectionSampler(),
+    "bins": PiecewiseLinearEncoder(3),
+    "bins-missing": PiecewiseLinearEncoder(2, missing="all", outliers="extend"),
+    "llsvm-bins": LLSVMClassifier(
+        5, feature_map=PiecewiseLinearEncoder(3), random_state=0
+    ),
 }
 STREAMS = {
     "llsvm-stream": LLSVMClassifier(5, solver="sgd", random_state=0),

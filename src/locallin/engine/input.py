@@ -16,10 +16,11 @@ _COMPRESSED = ("csr", "csc", "bsr")
 
 
 def checked_data(
-    estimator, X, y="no_validation", *, reset: bool, finite: bool = True
+    estimator, X, y="no_validation", *, reset: bool, finite: bool | str = True
 ) -> Any:
     """Check X, and y, as scikit-learn does; NaN and infinity later if not finite.
 
+    With ``finite="allow-nan"``, NaN is a missing value, and infinity an error.
     A sparse X comes back as a CSR matrix whose entries are sorted and not repeated.
     """
     X = sound_matrix(X)

@@ -1,0 +1,89 @@
+"""Bins of one feature: by its quantiles, or where a small tree splits it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+# A bin of a tree has at least this share of the rows of an average bin.
+_LEAST_SHARE = 0.1
+
+
+class Distinct(NamedTuple):
+    """Values of one feature, ascending and each once, and how often each occurs.
+
+    ``inverse`` tells the place among them of every value that is not missing.
+    """
+
+    values: np.ndarray
+    counts: np.ndarray
+    inverse: np.ndarray
+    is_missing: np.ndarray
+
+
+def distinct_values(column: np.ndarray) -> Distinct:
+    """Values of a column in double precision, without those that are NaN."""
+    is_missing = np.isnan(column)
+    found = np.unique(column[~is_missing], return_counts=True, return_inverse=True)
+    values, inverse, counts = found
+    return Distinct(values.astype(float), counts, inverse, is_missing)
+
+
+def quantile_edges(feature: Distinct, n_bins: int) -> np.ndarray:
+    """Edges of bins that hold about the same number of rows.
+
+    Values that fill more than a bin count as one, so that their repetitions leave
+    bins to the others: 95 % of zeros do not end in a single bin.
+    """
+    values = feature.values
+    if len(values) <= n_bins + 1:
+        return values
+    weights = feature.counts.astype(float)
+    cap = weights.sum() / n_bins
+    for _ in range(50):  # falls to the root of sum(min(weights, cap)) = n_bins cap
+        weights = np.minimum(weights, cap)
+        cap, before = weights.sum() / n_bins, cap
+        if cap >= before * (1 - 1e-6):
+            break
+    reached = np.cumsum(weights)
+    inside = np.arange(1, n_bins) * reached[-1] / n_bins
+    places = np.searchsorted(reached, inside * (1 - 1e-9))
+    return values[np.unique([0, *places, len(values) - 1])]
+
+
+def tree_edges(
+    feature: Distinct, y: np.ndarray, n_bins: int, is_number: bool
+) -> np.ndarray:
+    """Edges where a tree of at most ``n_bins`` leaves splits the feature.
+
+    The tree sees ranks, which its single precision tells apart.
+    """
+    values = feature.values
+    if len(values) < 2:
+        return values
+    kind = DecisionTreeRegressor if is_number else DecisionTreeClassifier
+    least = max(1, int(_LEAST_SHARE * len(feature.inverse) / n_bins))
+    tree = kind(max_leaf_nodes=max(n_bins, 2), min_samples_leaf=least, random_state=0)
+    tree.fit(feature.inverse[:, None], y[~feature.is_missing])
+    splits = tree.tree_.threshold[tree.tree_.feature == 0]
+    below = np.unique(np.floor(splits).astype(int))
+    halves = values[below] / 2 + values[below + 1] / 2
+    if n_bins == 1:
+        halves = halves[:0]
+    return np.unique([values[0], *halves, values[-1]])
+
+
+def separated(edges: np.ndarray) -> np.ndarray:
+    """Ascending edges without those whose distance no number can divide by."""
+    kept: list[float] = []
+    for edge in edges.tolist():
+        if not kept or edge / 2 - kept[-1] / 2 > np.finfo(float).tiny:
+            kept.append(edge)
+    return np.array(kept)
+
+
+def fill(values: np.ndarray, left: float, right: float) -> np.ndarray:
+    """How far values fill a bin: 0 at its left edge and below, 1 from the right on."""
+    # Halves, because a width may leave the range of numbers.
+    share = (values / 2 - left / 2) / (right / 2 - left / 2)
+    return np.clip(share, 0, 1)
