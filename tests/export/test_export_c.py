@@ -20,6 +20,7 @@ from locallin import (
     DULLSVMClassifier,
     LLSVMClassifier,
     ML3Classifier,
+    PiecewiseLinearEncoder,
     SAPLClassifier,
 )
 from locallin.coding import AdaptiveCoding, InverseDistanceCoding
@@ -67,7 +68,8 @@ def run(header, X, folder):
 def check(model, X, folder):
     X = X.astype(np.float32)
     winners, scores = run(to_c(model, "net"), X, folder)
-    wanted = model.decision_function(X.astype(float)).reshape(len(X), -1)
+    rows = X.astype(float)
+    wanted = model.decision_function(rows).reshape(len(X), -1)
     scale = np.abs(wanted).max()
     np.testing.assert_allclose(scores, wanted, rtol=1e-4, atol=1e-5 * scale)
     clear = np.abs(wanted[:, 0]) > 1e-4 * scale
@@ -75,7 +77,7 @@ def check(model, X, folder):
         best = np.sort(wanted, axis=1)
         clear = best[:, -1] - best[:, -2] > 1e-4 * scale
     predicted = model.classes_[winners]
-    np.testing.assert_array_equal(predicted[clear], model.predict(X)[clear])
+    np.testing.assert_array_equal(predicted[clear], model.predict(rows)[clear])
 
 
 MODELS = {
@@ -160,6 +162,43 @@ def test_numbers_are_exact():
         assert "." in text or "e" in text
 
 
+@needs_compiler
+@pytest.mark.parametrize("settings", [{}, {"outliers": "extend", "scaling": None}])
+@pytest.mark.parametrize("kind", [LLSVMClassifier, ML3Classifier])
+def test_pipeline_with_an_encoder(kind, settings, blobs, tmp_path):
+    X, y, _ = blobs
+    X[::7, 2] = np.nan
+    X[3] = np.nan
+    steps = (
+        StandardScaler(),
+        PiecewiseLinearEncoder(5, strategy="tree", **settings),
+        MinMaxScaler((-1, 1)),
+        MaxAbsScaler(),
+    )
+    pipe = make_pipeline(*steps, kind(6, random_state=0)).fit(X, y)
+    check(pipe, X, tmp_path)
+    far = np.float32(100 * X + 1e5)  # between two of them no float has the middle
+    pipe = make_pipeline(*steps[1:2], kind(6, random_state=0)).fit(far, y)
+    check(pipe, far, tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("space", "local"),
+    [("input", "linear"), ("mapped", "linear"), ("mapped", "constant")],
+)
+def test_an_encoder_as_a_feature_map(space, local, blobs, tmp_path):
+    X, y, _ = blobs
+    model = LLSVMClassifier(
+        6,
+        feature_map=PiecewiseLinearEncoder(3),
+        coding_space=space,
+        local_model=local,
+        random_state=0,
+    )
+    check(model.fit(X.astype(np.float32), y), X, tmp_path)
+
+
 def test_what_cannot_be_written_is_refused(blobs):
     X, y, _ = blobs
     model = LLSVMClassifier(3, random_state=0).fit(X, y)
@@ -171,7 +210,7 @@ def test_what_cannot_be_written_is_refused(blobs):
     with pytest.raises(TypeError, match="no Normalizer in a pipeline"):
         to_c(make_pipeline(Normalizer(), model).fit(X, y))
     mapped = LLSVMClassifier(3, feature_map=AdditiveChi2Sampler(), random_state=0)
-    with pytest.raises(TypeError, match="no feature map"):
+    with pytest.raises(TypeError, match="PiecewiseLinearEncoder as a feature map"):
         to_c(mapped.fit(np.abs(X), y))
     model.coef_ = model.coef_ * 1e60
     with pytest.raises(ValueError, match="outside the range of C's float"):

@@ -16,6 +16,7 @@ from locallin import (
     LLSVMClassifier,
     LLSVMClassifierCV,
     ML3Classifier,
+    PiecewiseLinearEncoder,
     SAPLClassifier,
 )
 from locallin.coding import (
@@ -137,7 +138,10 @@ def test_in_a_pipeline_with_names_of_classes(blobs):
 
 
 @pytest.mark.parametrize("space", ["input", "mapped"])
-@pytest.mark.parametrize("feature_map", [IntersectionSampler(), AdditiveChi2Sampler()])
+@pytest.mark.parametrize(
+    "feature_map",
+    [IntersectionSampler(), PiecewiseLinearEncoder(3), AdditiveChi2Sampler()],
+)
 def test_feature_maps_of_a_classifier(feature_map, space, blobs):
     X, y, _ = blobs
     X = rounded(np.abs(X))
@@ -159,6 +163,7 @@ TRANSFORMERS = {
     "inverse-distance": InverseDistanceCoding(12, n_neighbors=4, random_state=0),
     "waves": IntersectionSampler(),
     "one-wave": IntersectionSampler(sample_steps=1),
+    "bins": PiecewiseLinearEncoder(),
     "atlas": Atlas(random_state=0),
     "atlas-coordinates": Atlas(output="coordinates", random_state=0),
 }
@@ -176,6 +181,18 @@ def test_transformers(name, blobs):
     close(run(session, X[:1])[0], wanted[:1])
     piped = make_pipeline(StandardScaler(with_mean=False), model).fit(X)
     assert run(session_of(piped), X)[0].shape == piped.transform(X).shape
+
+
+@pytest.mark.parametrize("opset", [13, 15, 18])
+def test_missing_values_behind_an_encoder(opset, blobs):
+    X, y, _ = blobs
+    X = rounded(X * 100 + 1e5)
+    X[::7, 2] = np.nan
+    X[3] = np.nan
+    for settings in ({}, {"outliers": "extend", "strategy": "tree", "missing": "all"}):
+        encoder = PiecewiseLinearEncoder(5, **settings)
+        steps = encoder, LLSVMClassifier(6, random_state=0)
+        check_classifier(make_pipeline(*steps).fit(X, y), X, target_opset=opset)
 
 
 @pytest.mark.parametrize("opset", [13, 15, 18])

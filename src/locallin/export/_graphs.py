@@ -8,6 +8,7 @@ from locallin.charts.machines import machines_of
 from locallin.engine.optional import import_optional
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
+from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.chart_machines import has_relative_weights
 
@@ -214,6 +215,16 @@ def latent_scores(g: Graph, model, rows: Inputs) -> str:
         pair = [g("Gather", scores, np.array([c]), axis=1) for c in (1, 0)]
         scores = g("Sub", *pair)
     return g.single(scores)
+
+
+def bins(g: Graph, encoder, rows: Inputs) -> str:
+    """Components of a PiecewiseLinearEncoder, in double precision."""
+    origins, table = encoder.kernel_state(np.float64)
+    x = g("Gather", g.double(rows.x), origins, axis=1)
+    value = g("Mul", g("Sub", x, table[LEFT]), table[SLOPE])
+    value = g("Max", g("Add", value, table[START]), table[LOW])
+    value = g("Min", value, table[HIGH])
+    return g.single(g("Where", g("IsNaN", x), table[MISSING], value))
 
 
 def waves(g: Graph, sampler, rows: Inputs) -> str:

@@ -4,9 +4,10 @@ import re
 
 import numpy as np
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from locallin.encoding import PiecewiseLinearEncoder
+from locallin.export._c_inputs import Row, encoded, prepared
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
@@ -32,9 +33,11 @@ def to_c(estimator, name: str = "model") -> str:
     Parameters
     ----------
     estimator : fitted classifier or Pipeline
-        LLSVMClassifier (without a feature map), LLSVMClassifierCV, SAPLClassifier,
-        DULLSVMClassifier or ML3Classifier, or a pipeline that ends in one of them
-        after any number of StandardScaler, MinMaxScaler and MaxAbsScaler.
+        LLSVMClassifier (without a feature map, or with PiecewiseLinearEncoder),
+        LLSVMClassifierCV, SAPLClassifier, DULLSVMClassifier or ML3Classifier, or a
+        pipeline that ends in one of them after any number of StandardScaler,
+        MinMaxScaler, MaxAbsScaler and PiecewiseLinearEncoder. Behind the latter a row
+        may have NaN in the place of missing values.
     name : str, default="model"
         Beginning of all names in the header.
 
@@ -77,62 +80,35 @@ def to_c(estimator, name: str = "model") -> str:
             "SAPLClassifier, DULLSVMClassifier and ML3Classifier."
         )
     header = _Header(name)
-    scaled = _write_scaling(header, steps)
-    n_features = _first_step(steps, model).n_features_in_
-    write(header, model, "scaled" if scaled else "x")
-    return header.text(model, n_features, scaled)
+    write(header, model, prepared(header, steps, Row()))
+    return header.text(model, (steps[0] if steps else model).n_features_in_)
 
 
 def _steps_of(estimator) -> tuple[list, object]:
-    """The scalers of a pipeline, and the classifier."""
+    """The transformers of a pipeline, and the classifier."""
     if not isinstance(estimator, Pipeline):
         return [], estimator
     steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
     return steps[:-1], steps[-1]
 
 
-def _first_step(steps, model):
-    return steps[0] if steps else model
-
-
-def _write_scaling(header: "_Header", steps) -> bool:
-    """Write the scalers as one (x - shift) * factor; whether there are any."""
-    if not steps:
-        return False
-    n_features = steps[0].n_features_in_
-    shift, factor = np.zeros(n_features), np.ones(n_features)
-    for step in steps:
-        more, times = _affine(step)
-        shift, factor = shift + more / factor, factor * times
-    header.table("shift", shift)
-    header.table("factor", factor)
-    header.stack += 4 * n_features
-    return True
-
-
-def _affine(step) -> tuple[np.ndarray, np.ndarray]:
-    """Shift and factor of a scaler, x -> (x - shift) * factor."""
-    zero, one = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
-    if type(step) is StandardScaler:
-        shift = zero if step.mean_ is None or not step.with_mean else step.mean_
-        return shift, one if step.scale_ is None else 1 / step.scale_
-    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
-        return zero, 1 / step.scale_
-    if type(step) is MinMaxScaler and not step.clip:
-        return -step.min_ / step.scale_, step.scale_
-    raise TypeError(
-        f"to_c has no {type(step).__name__} in a pipeline: it takes StandardScaler, "
-        "MinMaxScaler and MaxAbsScaler without clip. Apply other steps before calling "
-        "the C code, and export the classifier alone."
-    )
-
-
-def _anchored_body(header: "_Header", model, x: str) -> None:
-    if getattr(model, "feature_map_", None) is not None:
+def _views(header: "_Header", model, row: Row) -> tuple[Row, Row]:
+    """The row as anchors see it, and as local models do."""
+    feature_map = getattr(model, "feature_map_", None)
+    if feature_map is None:
+        return row, row
+    if not isinstance(feature_map, PiecewiseLinearEncoder):
         raise TypeError(
-            f"to_c has no feature map, but feature_map={model.feature_map!r}: map the "
-            "rows first and fit without one, or export with to_onnx."
+            f"to_c has PiecewiseLinearEncoder as a feature map, but feature_map="
+            f"{model.feature_map!r}: map the rows first and fit without one, or export "
+            "with to_onnx."
         )
+    mapped = encoded(header, feature_map, row)
+    return (mapped if model.coding_space == "mapped" else row), mapped
+
+
+def _anchored_body(header: "_Header", model, row: Row) -> None:
+    place, seen = _views(header, model, row)
     coding = model.coding_
     linear = model.coef_.shape[2] > 0
     kind = kind_of(coding)
@@ -161,19 +137,21 @@ def _anchored_body(header: "_Header", model, x: str) -> None:
         else:
             weights = _SOFT.replace("PRICE", price)
         header.scores = _NEAREST.replace("WEIGHTS", weights)
-    place = x
-    if coding.metric_ is not None:
-        place = "z"
-        header.table("metric", coding.metric_)
+    metric = coding.metric_
+    if metric is not None:
+        header.table("metric", metric)
         header.stack += 4 * coding.anchors_.shape[1]
-        project = _SCALED if coding.metric_.ndim == 1 else _PROJECTED
-        header.scores = project + header.scores
-    header.scores = header.scores.replace("PLACE", place)
-    header.scores = header.scores.replace("LOCAL", _LINEAR if linear else _CONSTANT)
-    header.scores = header.scores.replace("ROW", x)
+        project = _SCALED if metric.ndim == 1 else _PROJECTED
+        header.scores = project.replace("SIZE", place.size) + header.scores
+    local = _LINEAR.replace("ROW", seen.name).replace("SIZE", seen.size)
+    header.scores = header.scores.replace("LOCAL", local if linear else _CONSTANT)
+    header.scores = header.scores.replace(
+        "PLACE", place.name if metric is None else "z"
+    )
+    header.scores = header.scores.replace("ROW", place.name)
 
 
-def _latent_body(header: "_Header", model, x: str) -> None:
+def _latent_body(header: "_Header", model, row: Row) -> None:
     q = dual_exponent(model.p_)
     header.size("MODELS", model.coef_.shape[1])
     header.table("coef", model.coef_)
@@ -185,39 +163,54 @@ def _latent_body(header: "_Header", model, x: str) -> None:
     else:
         power = {2.0: "r * r", 3.0: "r * r * r"}.get(q, f"powf(r, {_number(q)})")
         norm = _NORM.replace("POWER", power).replace("ROOT", _number(1 / q))
-    header.add(_CLASS_SCORE.replace("NORM", norm))
-    header.scores = (_TWO_CLASSES if two else _MANY_CLASSES).replace("ROW", x)
+    header.add(_CLASS_SCORE.replace("NORM", norm).replace("SIZE", row.size))
+    scores = _TWO_CLASSES if two else _MANY_CLASSES
+    header.scores = scores.replace("ROW", row.name)
 
 
 class _Header:
     """Collects the pieces of a header; ``@`` stands for the name, ``@@`` in capitals.
 
     ``stack`` counts the bytes of local arrays, ``scores`` is the body of the function
-    that computes the scores.
+    that computes the scores; ``takes_missing`` tells whether a number may be NaN.
     """
 
     def __init__(self, name: str):
         self._name = name
         self._sizes: list[str] = []
         self._pieces: list[str] = []
+        self._stages: list[str] = []
+        self._used: list[str] = []
         self.stack = 0
+        self.takes_missing = False
         self.scores = ""
 
     def size(self, name: str, value: int) -> None:
         self._sizes.append(f"#define @@_{name} {value}")
 
-    def table(self, name: str, values: np.ndarray) -> None:
-        """A constant array of floats, row after row."""
-        numbers = [_number(v) for v in np.asarray(values).ravel()]
+    def new(self, name: str) -> str:
+        """What makes the next use of a name another one: nothing at first, then 2."""
+        self._used.append(name)
+        number = self._used.count(name)
+        return "" if number == 1 else str(number)
+
+    def prepare(self, stage: str) -> None:
+        """A stage that a row goes through before it is scored."""
+        self._stages.append(stage)
+
+    def table(self, name: str, values: np.ndarray, kind: str = "float") -> None:
+        """A constant array of floats or integers, row after row."""
+        write = _number if kind == "float" else str
+        numbers = [write(v) for v in np.asarray(values).ravel().tolist()]
         self._pieces.append(
-            f"static const float @_{name}[{len(numbers)}] = {{\n"
+            f"static const {kind} @_{name}[{len(numbers)}] = {{\n"
             f"{_in_lines(numbers)}\n}};\n"
         )
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
 
-    def text(self, model, n_features: int, scaled: bool) -> str:
+    def text(self, model, n_features: int) -> str:
         n_classes = len(model.classes_)
         n_scores = 1 if n_classes == 2 else n_classes
         self.size("FEATURES", n_features)
@@ -225,7 +218,8 @@ class _Header:
         self.size("SCORES", n_scores)
         stack = self.stack + 4 * n_scores
         head = _HEAD.replace("KIND", type(model).__name__).replace("STACK", str(stack))
-        scores = (_SCALE if scaled else "") + self.scores
+        head = head.replace("NUMBERS", _GAPS if self.takes_missing else _NO_GAPS)
+        scores = "".join(self._stages) + self.scores
         pieces = [
             head + "\n".join(self._sizes) + "\n",
             _class_table(model.classes_),
@@ -300,8 +294,8 @@ _HEAD = """\
  * int @_predict(const float *x)
  *     Index of the class; its name is @_classes[index].
  *
- * Numbers must be finite, and their squares within the range of a float. Local arrays
- * take at most STACK bytes of the stack.
+NUMBERS
+ * Local arrays take at most STACK bytes of the stack.
  */
 #ifndef @@_H
 #define @@_H
@@ -310,11 +304,8 @@ _HEAD = """\
 
 """
 
-_SCALE = """\
-    float scaled[@@_FEATURES];
-    for (int i = 0; i < @@_FEATURES; i++)
-        scaled[i] = (x[i] - @_shift[i]) * @_factor[i];
-"""
+_NO_GAPS = " * Numbers must be finite, and their squares within the range of a float."
+_GAPS = " * A number is finite, or NaN where it is missing."
 
 _SCORES = """\
 static inline void @_scores(const float *x, float *scores)
@@ -365,16 +356,16 @@ _PROJECTED = """\
     float z[@@_DIMENSIONS];
     for (int k = 0; k < @@_DIMENSIONS; k++) {
         z[k] = 0.0f;
-        for (int i = 0; i < @@_FEATURES; i++)
-            z[k] += @_metric[(long)k * @@_FEATURES + i] * ROW[i];
+        for (int i = 0; i < SIZE; i++)
+            z[k] += @_metric[(long)k * SIZE + i] * ROW[i];
     }
 """
 
 _LINEAR = """\
         for (int c = 0; c < @@_SCORES; c++) {
-            const float *w = @_coef + ((long)j * @@_SCORES + c) * @@_FEATURES;
+            const float *w = @_coef + ((long)j * @@_SCORES + c) * SIZE;
             float value = @_intercept[j * @@_SCORES + c];
-            for (int i = 0; i < @@_FEATURES; i++)
+            for (int i = 0; i < SIZE; i++)
                 value += w[i] * ROW[i];
             scores[c] += g * value;
         }
@@ -480,9 +471,9 @@ static inline float @_class_score(const float *x, int c)
     float z[@@_MODELS];
     float best = 0.0f;
     for (int j = 0; j < @@_MODELS; j++) {
-        const float *w = @_coef + ((long)c * @@_MODELS + j) * @@_FEATURES;
+        const float *w = @_coef + ((long)c * @@_MODELS + j) * SIZE;
         z[j] = @_intercept[c * @@_MODELS + j];
-        for (int i = 0; i < @@_FEATURES; i++)
+        for (int i = 0; i < SIZE; i++)
             z[j] += w[i] * x[i];
         if (z[j] > best)
             best = z[j];

@@ -10,6 +10,7 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.encoding import PiecewiseLinearEncoder
 from locallin.engine.optional import import_optional
 from locallin.export import _graphs
 from locallin.feature_maps import IntersectionSampler
@@ -37,6 +38,7 @@ _TRANSFORMERS: dict[type, Callable[..., str]] = {
     InverseDistanceCoding: _graphs.anchor_weights,
     SoftAssignmentCoding: _graphs.anchor_weights,
     IntersectionSampler: _graphs.waves,
+    PiecewiseLinearEncoder: _graphs.bins,
     Atlas: _graphs.charts,
 }
 

@@ -1,0 +1,106 @@
+"""What happens to a row in C before a classifier sees it."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+from locallin.encoding import PiecewiseLinearEncoder
+from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
+
+
+class Row(NamedTuple):
+    """A row in C: the name of its array, and of its length."""
+
+    name: str = "x"
+    size: str = "@@_FEATURES"
+
+
+def prepared(header, steps: list, row: Row) -> Row:
+    """Write the steps, and return the row behind them."""
+    while steps:
+        if isinstance(steps[0], PiecewiseLinearEncoder):
+            row, steps = encoded(header, steps[0], row), steps[1:]
+            continue
+        n = 0
+        while n < len(steps) and not isinstance(steps[n], PiecewiseLinearEncoder):
+            n += 1
+        row, steps = _scaled(header, steps[:n], row), steps[n:]
+    return row
+
+
+def _scaled(header, steps: list, row: Row) -> Row:
+    """Write scalers as one (x - shift) * factor."""
+    n_features = steps[0].n_features_in_
+    shift, factor = np.zeros(n_features), np.ones(n_features)
+    for step in steps:
+        more, times = _affine(step)
+        shift, factor = shift + more / factor, factor * times
+    number = header.new("scaled")
+    header.table(f"shift{number}", shift)
+    header.table(f"factor{number}", factor)
+    header.stack += 4 * n_features
+    text = _SCALE.replace("NEW", f"scaled{number}").replace("NUMBER", number)
+    header.prepare(text.replace("ROW", row.name).replace("SIZE", row.size))
+    return Row(f"scaled{number}", row.size)
+
+
+def _affine(step) -> tuple[np.ndarray, np.ndarray]:
+    """Shift and factor of a scaler, x -> (x - shift) * factor."""
+    zero, one = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
+    if type(step) is StandardScaler:
+        shift = zero if step.mean_ is None or not step.with_mean else step.mean_
+        return shift, one if step.scale_ is None else 1 / step.scale_
+    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
+        return zero, 1 / step.scale_
+    if type(step) is MinMaxScaler and not step.clip:
+        return -step.min_ / step.scale_, step.scale_
+    raise TypeError(
+        f"to_c has no {type(step).__name__} in a pipeline: it takes StandardScaler, "
+        "MinMaxScaler and MaxAbsScaler without clip, and PiecewiseLinearEncoder. Apply "
+        "other steps before calling the C code, and export the classifier alone."
+    )
+
+
+def encoded(header, encoder: PiecewiseLinearEncoder, row: Row) -> Row:
+    """Write an encoder: each component a clipped line of its feature."""
+    state = encoder.kernel_state(np.float32)
+    number = header.new("encoded")
+    size = f"@@_ENCODED{number}"
+    header.size(f"ENCODED{number}", len(state.origins))
+    header.table(f"origin{number}", state.origins, kind="int")
+    # An edge that single precision does not have is the sum of two that it has.
+    edges = encoder.kernel_state(np.float64).table[LEFT]
+    near = state.table[LEFT].astype(float)
+    rest = np.where(np.abs(edges - near) < np.abs(near), edges - near, 0)
+    tables = {"left": near, "rest": rest}
+    for name, place in _TABLES.items():
+        tables[name] = state.table[place]
+    for name, values in tables.items():
+        header.table(f"{name}{number}", values)
+    header.stack += 4 * len(state.origins)
+    header.takes_missing = True
+    text = _ENCODE.replace("NEW", f"encoded{number}").replace("NUMBER", number)
+    header.prepare(text.replace("ROW", row.name).replace("SIZE", size))
+    return Row(f"encoded{number}", size)
+
+
+_TABLES = {"slope": SLOPE, "start": START, "low": LOW, "high": HIGH, "gap": MISSING}
+
+_SCALE = """\
+    float NEW[SIZE];
+    for (int i = 0; i < SIZE; i++)
+        NEW[i] = (ROW[i] - @_shiftNUMBER[i]) * @_factorNUMBER[i];
+"""
+
+_ENCODE = """\
+    float NEW[SIZE];
+    for (int t = 0; t < SIZE; t++) {
+        const float v = ROW[@_originNUMBER[t]];
+        float e = (v - @_leftNUMBER[t] - @_restNUMBER[t]) * @_slopeNUMBER[t];
+        e += @_startNUMBER[t];
+        e = e > @_lowNUMBER[t] ? e : @_lowNUMBER[t];
+        e = e < @_highNUMBER[t] ? e : @_highNUMBER[t];
+        NEW[t] = isnan(v) ? @_gapNUMBER[t] : e;
+    }
+"""
