@@ -82,9 +82,9 @@ class SAPLClassifier(JointClassifier):
     anchor_rate : float or "auto", default="auto"
         Step of the anchors; 0 freezes them. "adam": largest step of a coordinate in
         units of the median distance between neighbouring anchors over the root of its
-        dimensions ("auto" is 0.06; 0.02 per pass where there are fewer than three, as
+        dimensions ("auto" is 0.12; 0.05 per pass where there are fewer than three, as
         in streams). "sgd": first step along the gradient, in units of the square of
-        that distance ("auto" is 0.005); no anchor moves further than 5 % of it in one
+        that distance ("auto" is 0.01); no anchor moves further than 7.5 % of it in one
         step.
     metric_rate : float or "auto", default="auto"
         Largest step of an entry of the metric, for rows of norm one, in the same units;
