@@ -10,7 +10,12 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
 
-from locallin import DULLSVMClassifier, LLSVMClassifier, SAPLClassifier
+from locallin import (
+    DULLSVMClassifier,
+    LLSVMClassifier,
+    PiecewiseLinearEncoder,
+    SAPLClassifier,
+)
 from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
 from locallin.engine.matrix import BatchRows
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
@@ -551,3 +556,45 @@ def test_settings_of_a_metric_that_do_not_go_together(blobs):
     ):
         with pytest.raises(ValueError, match=told):
             SAPLClassifier(**settings).fit(X, y)
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("space", ["input", "mapped"])
+def test_a_feature_map_is_the_fit_to_mapped_rows(blobs, method, space):
+    X, y, _ = blobs
+    encoder = PiecewiseLinearEncoder(3).fit(X)
+    settings = {"max_iter": 3, "metric": "linear", "batch_size": 16, "random_state": 0}
+    model = method(
+        6, feature_map=PiecewiseLinearEncoder(3), coding_space=space, **settings
+    )
+    model.fit(X, y)
+    if space == "mapped":
+        plain = method(6, **settings).fit(encoder.transform(X), y)
+        scores = plain.decision_function(encoder.transform(X))
+        assert_allclose(model.decision_function(X), scores, rtol=1e-6)
+        assert model.coding_.metric_.shape[1] == len(encoder.get_feature_names_out())
+    else:
+        assert model.coding_.metric_.shape[1] == X.shape[1]
+    assert model.coef_.shape[2] == len(encoder.get_feature_names_out())
+    sums = (model.local_coef(X) * encoder.transform(X)[:, None]).sum(axis=2)
+    sums += model.local_intercept(X)
+    assert_allclose(sums, model.decision_function(X), atol=1e-8)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    model.partial_fit(X[:30], y[:30])
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_feature_map_is_applied_batch_by_batch():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(3000, 4))
+    y = (X[:, 0] > X[:, 1]).astype(int)
+    largest = []
+
+    class Watched(PiecewiseLinearEncoder):
+        def transform(self, X):
+            largest.append(len(X))
+            return super().transform(X)
+
+    SAPLClassifier(4, feature_map=Watched(), max_iter=2, random_state=0).fit(X, y)
+    assert max(largest) <= 1024

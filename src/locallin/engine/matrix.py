@@ -71,7 +71,7 @@ def _slice(rows: Rows, start: int, stop: int) -> Rows:
 
 def aligned(X):
     """X, or a copy that lies as numpy.take wants it: otherwise it copies all of X."""
-    return X if sparse.issparse(X) else np.require(X, requirements="A")
+    return np.require(X, requirements="A") if isinstance(X, np.ndarray) else X
 
 
 def copy_rows(X: np.ndarray, chosen: np.ndarray, room: np.ndarray) -> np.ndarray:
@@ -83,13 +83,14 @@ def copy_rows(X: np.ndarray, chosen: np.ndarray, room: np.ndarray) -> np.ndarray
 class BatchRows:
     """Copies of chosen rows, of at most ``most`` at a time, in the same memory.
 
-    ``views`` are one matrix, or two: as anchors and as local models see the rows.
+    ``views`` are one matrix, or two: as anchors and as local models see the rows. One
+    that is not a dense array makes its rows when it is asked for them.
     """
 
     def __init__(self, views: tuple, most: int):
         self._views = [aligned(view) for view in views]
         self._room = [
-            None if sparse.issparse(X) else np.empty((most, X.shape[1]), X.dtype)
+            np.empty((most, X.shape[1]), X.dtype) if isinstance(X, np.ndarray) else None
             for X in self._views
         ]
 

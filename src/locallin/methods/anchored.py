@@ -59,9 +59,9 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
     return out
 
 
-def row_views(estimator, X) -> tuple:
+def row_views(estimator, X, in_batches: bool = False) -> tuple:
     """Validated rows as anchors see them, and as the local models of a fit do."""
-    views = views_of(estimator, estimator.feature_map_, X)
+    views = views_of(estimator, estimator.feature_map_, X, in_batches)
     if estimator.feature_map_ is not None:
         _check_widths(estimator, *views)
     return views
@@ -120,7 +120,7 @@ class AnchoredClassifier(EpochClassifier):
         scores = number_of_scores(self)
         mapped = "features" if self.feature_map is None else "features of the map"
         local: str | int = 0 if self.local_model == "constant" else mapped
-        coded = mapped if self.coding_space == "mapped" else "features"
+        coded = self._coded_features()
         model = {
             "coef": Array(("anchors", scores, local)),
             "intercept": Array(("anchors", scores)),
@@ -137,6 +137,11 @@ class AnchoredClassifier(EpochClassifier):
             "_spacing": Number(above=True),
             "_learning": self._learning_invariants(scores, model),
         }
+
+    def _coded_features(self) -> str:
+        """The dimension that counts the features in front of the metric."""
+        mapped = self.coding_space == "mapped" and self.feature_map is not None
+        return "features of the map" if mapped else "features"
 
     def _coding_shapes(self, coded: str) -> dict[str, tuple]:
         if axes_of(self.coding_, "metric_") != 2:
@@ -172,9 +177,10 @@ class AnchoredClassifier(EpochClassifier):
 
         Returns the rows as anchors and as local models see them.
         """
+        in_batches = self._learns_in_batches()
         if given.resume:
-            return row_views(self, given.X)
-        space, views = fit_space(self, given)
+            return row_views(self, given.X, in_batches)
+        space, views = fit_space(self, given, in_batches)
         self.feature_map_, self.coding_ = space.feature_map, space.coding
         self.alpha_, self.intercept_scaling_, self._row_norm = space.scales
         self._spacing = space.spacing
@@ -183,6 +189,10 @@ class AnchoredClassifier(EpochClassifier):
         elif hasattr(self, "anchor_path_"):
             del self.anchor_path_
         return views
+
+    def _learns_in_batches(self) -> bool:
+        """Whether the solver takes rows by batches, and never needs all of them."""
+        return False
 
     def _grow(self, given: FitInput, anchor_view):
         """As many anchors as held-out rows profit from, and the way there."""

@@ -50,6 +50,12 @@ class DULLSVMClassifier(JointClassifier):
     n_components : int or None, default=None
         Dimensions behind ``metric="linear"``. None is 64, at most the number of
         features.
+    feature_map : transformer or None, default=None
+        A finite feature map phi; local models see phi(x) in place of x, for example
+        :class:`~locallin.PiecewiseLinearEncoder`. "adam" maps the rows of a batch when
+        it comes to them, and never holds all of phi(X).
+    coding_space : {"input", "mapped"}, default="input"
+        Whether local coordinates are computed from x or from phi(x).
     diversity : float, default=1e-3
         Weight of the diversity term (lambda_2); 0 is U-LLSVM.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
@@ -129,6 +135,8 @@ class DULLSVMClassifier(JointClassifier):
     anchor_path_ : ndarray of shape (n_stages, 3)
         With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
         held-out rows that were wrong, and its standard error.
+    feature_map_ : transformer or None
+        The fitted feature map.
     coding_ : coding object
         The coding with the learned anchors, bandwidth and metric (``metric_``).
     alpha_, intercept_scaling_ : float
@@ -195,6 +203,8 @@ class DULLSVMClassifier(JointClassifier):
         anchors="kmeans",
         metric: str | None = None,
         n_components: int | None = None,
+        feature_map=None,
+        coding_space: str = "input",
         diversity: float = 1e-3,
         loss: str = "squared_hinge",
         alpha: float | str = "auto",
@@ -226,6 +236,8 @@ class DULLSVMClassifier(JointClassifier):
         self.anchors = anchors
         self.metric = metric
         self.n_components = n_components
+        self.feature_map = feature_map
+        self.coding_space = coding_space
         self.diversity = diversity
         self.loss = loss
         self.alpha = alpha

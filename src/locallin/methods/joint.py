@@ -6,12 +6,18 @@ from numbers import Integral, Real
 import numpy as np
 
 from locallin.engine.invariants import Array, Arrays, axes_of, count_of
-from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.engine.sklearn_api import HasMethods, Interval, StrOptions
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOSSES
 from locallin.methods.anchored import AnchoredClassifier, CodedRows, score_rows
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, Rules, joint_alpha, make_target
+from locallin.methods.preparation import (
+    FitInput,
+    Rules,
+    check_feature_map,
+    joint_alpha,
+    make_target,
+)
 from locallin.solvers.convex import solve_dual
 from locallin.solvers.joint import (
     AdamState,
@@ -63,6 +69,8 @@ class JointClassifier(AnchoredClassifier):
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
+        "feature_map": [HasMethods(["fit", "transform"]), None],
+        "coding_space": [StrOptions({"input", "mapped"})],
         "metric": [StrOptions({"scale", "linear"}), None],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "metric_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -72,8 +80,9 @@ class JointClassifier(AnchoredClassifier):
 
     def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
         axes = axes_of(self.coding_, "metric_")
-        metric = {1: ("features",), 2: ("components", "features")}.get(axes, (0,))
-        width = "components" if axes == 2 else "features"
+        coded = self._coded_features()
+        metric = {1: (coded,), 2: ("components", coded)}.get(axes, (0,))
+        width = "components" if axes == 2 else coded
         model = {**model, "anchors": Array(("anchors", width))}
         by_anchor = Array(("anchors",), least=0.0, squares=False)
         bandwidths = count_of(self.coding_, "bandwidth_") or 1
@@ -190,8 +199,12 @@ class JointClassifier(AnchoredClassifier):
         self._learning = solution.state_arrays(self.average)
         return solution
 
+    def _learns_in_batches(self) -> bool:
+        return self.solver == "adam" and self.init == "zeros"
+
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
+        check_feature_map(self)
         if self.solver == "sgd" and self.bandwidth not in ("auto", "fixed"):
             raise ValueError(
                 f"bandwidth={self.bandwidth!r} is learned by solver='adam' only: with "

@@ -24,7 +24,8 @@ from locallin.coding import (
     SoftAssignmentCoding,
 )
 from locallin.engine.input import checked_data, sound_matrix
-from locallin.engine.matrix import as_rows, find_nearest
+from locallin.engine.matrix import BLOCK, as_rows, find_nearest
+from locallin.engine.parallel import row_blocks
 from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
@@ -39,6 +40,10 @@ USUAL_ANCHORS = 100
 # Dimensions of a linear metric, where n_components=None, and rows that it starts from.
 _USUAL_COMPONENTS = 64
 _METRIC_ROWS = 10_000
+# Rows that anchors are chosen from where a feature map makes rows when asked for them:
+# so many, or so many for each anchor.
+_ANCHOR_ROWS = 30_000
+_ROWS_PER_CLUSTER = 20
 
 
 class FitInput(NamedTuple):
@@ -133,6 +138,21 @@ class Space(NamedTuple):
     coding: Coding
     spacing: float  # median distance of an anchor to its nearest neighbour
     anchor_path: np.ndarray | None  # with n_anchors="auto"
+
+
+def check_feature_map(estimator) -> None:
+    """Refuse settings of the feature map that do not go together."""
+    if estimator.coding_space == "mapped" and estimator.feature_map is None:
+        raise ValueError("coding_space='mapped' needs a feature_map.")
+    if (
+        estimator.local_model == "constant"
+        and estimator.feature_map is not None
+        and estimator.coding_space == "input"
+    ):
+        raise ValueError(
+            "local_model='constant' does not look at the features: drop "
+            "feature_map, or use it for the coding with coding_space='mapped'."
+        )
 
 
 def check_parameters(estimator) -> None:
@@ -291,16 +311,19 @@ def make_target(
     return Target(encoded, positive, weights.astype(float)), visits
 
 
-def fit_space(estimator, given: FitInput) -> tuple[Space, tuple]:
+def fit_space(
+    estimator, given: FitInput, in_batches: bool = False
+) -> tuple[Space, tuple]:
     """Choose feature map, scales, anchors and coding.
 
-    Returns them, and the rows as anchors and as local models see them.
+    Returns them, and the rows as anchors and as local models see them: with
+    ``in_batches`` those of a feature map are made when they are asked for.
     """
     X, encoded, weights = given.X, given.encoded, given.weights
     feature_map = None
     if estimator.feature_map is not None:
         feature_map = clone(estimator.feature_map).fit(X, encoded)
-    anchor_view, model_view = views_of(estimator, feature_map, X)
+    anchor_view, model_view = views = views_of(estimator, feature_map, X, in_batches)
     scales = choose_scales(estimator, model_view, given)
     anchors, path = estimator.anchors, None
     if not isinstance(anchors, str):
@@ -310,12 +333,16 @@ def fit_space(estimator, given: FitInput) -> tuple[Space, tuple]:
     coding = _new_coding(estimator, anchors, given)
     if estimator.metric is not None:
         coding.metric = first_metric(estimator, anchor_view, given)
+    if isinstance(anchor_view, MappedRows):
+        most = max(_ANCHOR_ROWS, _ROWS_PER_CLUSTER * getattr(coding, "n_anchors", 0))
+        seen = _sampled(given, most)
+        anchor_view, encoded, weights = anchor_view[seen], encoded[seen], weights[seen]
     uniform = weights.min() == weights.max()
     coding.fit(anchor_view, encoded, None if uniform else weights)
     if estimator.metric is not None:
         coding.metric = None  # metric_ learns from here on
     spacing = anchor_spacing(coding.anchors_) or _spread(anchor_view, weights)
-    return Space(feature_map, scales, coding, spacing, path), (anchor_view, model_view)
+    return Space(feature_map, scales, coding, spacing, path), views
 
 
 def first_metric(estimator, X, given: FitInput) -> np.ndarray:
@@ -326,17 +353,23 @@ def first_metric(estimator, X, given: FitInput) -> np.ndarray:
     wanted = estimator.n_components or _USUAL_COMPONENTS
     if wanted >= n_features:
         return np.eye(n_features, dtype=X.dtype)
-    counted = np.flatnonzero(given.weights > 0)
-    if len(counted) > _METRIC_ROWS:
-        counted = np.sort(given.rng.choice(counted, _METRIC_ROWS, replace=False))
-    wanted = min(wanted, len(counted))
+    seen = _sampled(given, _METRIC_ROWS)
+    wanted = min(wanted, len(seen))
     seed = given.rng.randint(np.iinfo(np.int32).max)
     if sparse.issparse(X):
         model = TruncatedSVD(wanted, random_state=seed)
     else:
         model = PCA(wanted, random_state=seed)
-    components = model.fit(X[counted]).components_
+    components = model.fit(X[seen]).components_
     return np.ascontiguousarray(components, X.dtype)
+
+
+def _sampled(given: FitInput, most: int) -> np.ndarray:
+    """At most so many of the rows that count, ascending."""
+    counted = np.flatnonzero(given.weights > 0)
+    if len(counted) <= most:
+        return counted
+    return np.sort(given.rng.choice(counted, most, replace=False))
 
 
 def anchor_spacing(anchors: np.ndarray) -> float:
@@ -347,17 +380,38 @@ def anchor_spacing(anchors: np.ndarray) -> float:
     return float(np.median(distances))
 
 
-def views_of(estimator, feature_map, X) -> tuple:
+def mapped_rows(feature_map, X):
+    """What a feature map makes of validated rows."""
+    return check_array(
+        sound_matrix(feature_map.transform(X), "feature_map's output"),
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        input_name="feature_map's output",
+    )
+
+
+class MappedRows:
+    """The rows of a feature map, made when they are asked for.
+
+    A solver that learns in batches never holds the mapped matrix.
+    """
+
+    def __init__(self, feature_map, X):
+        self._feature_map, self._X = feature_map, X
+        first = mapped_rows(feature_map, X[:1])
+        self.shape = X.shape[0], first.shape[1]
+        self.dtype = first.dtype
+
+    def __getitem__(self, chosen):
+        return mapped_rows(self._feature_map, self._X[chosen])
+
+
+def views_of(estimator, feature_map, X, in_batches: bool = False) -> tuple:
     """Rows as anchors see them (x or phi(x)), and as local models do (phi(x))."""
     mapped = X
     if feature_map is not None:
-        mapped = check_array(
-            sound_matrix(feature_map.transform(X), "feature_map's output"),
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            input_name="feature_map's output",
-        )
+        mapped = (MappedRows if in_batches else mapped_rows)(feature_map, X)
     anchor_view = mapped if estimator.coding_space == "mapped" else X
     if estimator.local_model == "constant":
         return anchor_view, np.empty((X.shape[0], 0), X.dtype)
@@ -424,7 +478,11 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
 
 def _mean_square(X, weights) -> float:
     """Mean square norm of the rows; 1 where it is zero."""
-    norms = squared_row_norms(as_rows(X))
+    if isinstance(X, MappedRows):
+        blocks = (X[start:stop] for start, stop in row_blocks(X.shape[0], BLOCK))
+    else:
+        blocks = iter([X])
+    norms = np.concatenate([squared_row_norms(as_rows(block)) for block in blocks])
     return float(np.average(norms, weights=weights)) or 1.0
 
 

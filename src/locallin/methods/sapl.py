@@ -51,6 +51,12 @@ class SAPLClassifier(JointClassifier):
     n_components : int or None, default=None
         Dimensions behind ``metric="linear"``. None is 64, at most the number of
         features.
+    feature_map : transformer or None, default=None
+        A finite feature map phi; local models see phi(x) in place of x, for example
+        :class:`~locallin.PiecewiseLinearEncoder`. "adam" maps the rows of a batch when
+        it comes to them, and never holds all of phi(X).
+    coding_space : {"input", "mapped"}, default="input"
+        Whether local coordinates are computed from x or from phi(x).
     local_model : {"linear", "constant"}, default="linear"
         "constant" drops w and keeps b: LLC-SAPL_lcc.
     loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
@@ -130,6 +136,8 @@ class SAPLClassifier(JointClassifier):
     anchor_path_ : ndarray of shape (n_stages, 3)
         With ``n_anchors="auto"``: numbers of anchors that were tried, the share of
         held-out rows that were wrong, and its standard error.
+    feature_map_ : transformer or None
+        The fitted feature map.
     coding_ : coding object
         The coding with the learned anchors, bandwidth and metric (``metric_``).
     alpha_, intercept_scaling_ : float
@@ -196,6 +204,8 @@ class SAPLClassifier(JointClassifier):
         anchors="kmeans",
         metric: str | None = None,
         n_components: int | None = None,
+        feature_map=None,
+        coding_space: str = "input",
         local_model: str = "linear",
         loss: str = "squared_hinge",
         alpha: float | str = "auto",
@@ -228,6 +238,8 @@ class SAPLClassifier(JointClassifier):
         self.anchors = anchors
         self.metric = metric
         self.n_components = n_components
+        self.feature_map = feature_map
+        self.coding_space = coding_space
         self.local_model = local_model
         self.loss = loss
         self.alpha = alpha
