@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 
 from locallin.engine.matrix import as_rows
-from locallin.kernels import dual, linear, losses, predict
+from locallin.kernels import charts, dual, linear, losses, predict, products
 from locallin.kernels.rows import Codes
 
 STRATEGIES = {"ovr": linear.ONE_VS_REST, "crammer_singer": linear.CRAMMER_SINGER}
@@ -90,6 +90,35 @@ def test_a_row_scores_the_same_alone_and_in_a_batch(local_problem):
             X[i : i + 1], csr_codes(codes[i : i + 1]), coef, intercept, alone
         )
         assert (alone == together[i]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("width", [0, 1, 6, 127, 128, 131])
+@pytest.mark.parametrize("n_columns", [1, 9, 261])
+def test_products_are_those_of_each_row(width, n_columns, dtype):
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(6, width)).astype(dtype)
+    table = rng.normal(size=(n_columns, width)).astype(dtype)
+    together = products.row_products(X, table)
+    sums = products.row_sums(X, np.ascontiguousarray(table.T))
+    tolerance = 1e-4 if dtype == np.float32 else 1e-11
+    for found in (together, sums, products.blas_products(X, table)):
+        assert found.dtype == dtype
+        assert_allclose(found, np.einsum("if,jf->ij", X, table), atol=tolerance)
+    for rows in ([5], [2, 0], [4, 3, 1, 0, 2]):
+        assert (products.row_products(X[rows], table) == together[rows]).all()
+
+
+def test_coordinates_equal_the_twin(local_problem):
+    X, codes, _, _ = local_problem
+    rng = np.random.RandomState(0)
+    means, bases = rng.normal(size=(7, 6)), rng.normal(size=(7, 3, 6))
+    entries = predict.entries_by_anchor(csr_codes(codes), 7)
+    out = np.empty((len(entries[1]), 3))
+    charts.chart_coordinates(X, entries, means, bases, out)
+    i, j = codes.nonzero()
+    expected = np.einsum("edf,ef->ed", bases[j], X[i] - means[j])
+    assert_allclose(out, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -10,8 +10,10 @@ from locallin.coding import bandwidth_for_perplexity
 from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks, single_threaded_blas
-from locallin.kernels.charts import subtract_squares
+from locallin.kernels.charts import chart_coordinates, subtract_squares
 from locallin.kernels.coding import SOFT_ASSIGNMENT
+from locallin.kernels.predict import entries_by_anchor
+from locallin.kernels.products import row_products
 from locallin.kernels.rows import Codes
 
 # Columns of a product that go through the errors together.
@@ -42,18 +44,23 @@ class Charts:
             part = part.toarray()
         return part - self.center
 
-    def errors(self, centered: np.ndarray) -> np.ndarray:
-        """Squared distances E_i(x) of centered rows from all charts (eq. 4)."""
+    def errors(
+        self, centered: np.ndarray, multiply: Callable = row_products
+    ) -> np.ndarray:
+        """Squared distances E_i(x) of centered rows from all charts (eq. 4).
+
+        ``multiply`` makes the products of rows with rows.
+        """
         n_charts, d, n_features = self.bases.shape
         offsets = np.einsum("idf,if->id", self.bases, self.means)
-        out = centered @ (-2 * self.means.T)
+        out = multiply(centered, -2 * self.means)
         out += np.einsum("if,if->i", centered, centered)[:, None]
         out += np.einsum("if,if->i", self.means, self.means)
         step = max(1, _COLUMNS // max(d, 1))
         flat = self.bases.reshape(n_charts * d, n_features)
         for start in range(0, n_charts, step):
             part = slice(start, min(start + step, n_charts))
-            projections = centered @ flat[part.start * d : part.stop * d].T
+            projections = multiply(centered, flat[part.start * d : part.stop * d])
             subtract_squares(projections, offsets[part], out[:, part])
         return out
 
@@ -84,21 +91,16 @@ class Charts:
         """Coordinates C_i (x - mu_i) of each row in some charts, (n, k, d)."""
         n, k = charts_of_rows.shape
         out = np.empty((n, k, self.bases.shape[1]), X.dtype)
-        flat = charts_of_rows.ravel()
-        order = np.argsort(flat, kind="stable")
-        starts = np.searchsorted(flat[order], np.arange(len(self) + 1))
 
-        def project(i, entries):
+        def project(start, stop):
             with np.errstate(over="ignore", invalid="ignore"):
-                rows = self.centered(X, entries // k) - self.means[i]
-                out[entries // k, entries % k] = rows @ self.bases[i].T
+                rows = self.centered(X, slice(start, stop))
+            here = codes_of(charts_of_rows[start:stop], charts_of_rows[start:stop])
+            by_chart = entries_by_anchor(here, len(self))
+            part = out[start:stop].reshape(-1, out.shape[2])
+            chart_coordinates(rows, by_chart, self.means, self.bases, part)
 
-        tasks = []
-        for i in range(len(self)):
-            for start, stop in row_blocks(starts[i + 1] - starts[i], BLOCK):
-                tasks.append((i, order[starts[i] + start : starts[i] + stop]))
-        with single_threaded_blas():
-            in_threads(project, tasks, n_jobs)
+        in_threads(project, row_blocks(n, BLOCK), n_jobs)
         return out if all_finite(out) else np.nan_to_num(out, copy=False)
 
 

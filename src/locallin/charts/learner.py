@@ -27,6 +27,7 @@ from locallin.kernels.charts import (
     relabel,
 )
 from locallin.kernels.expansion import FIRST
+from locallin.kernels.products import blas_products
 
 # Rows that go through the error table together.
 _ROWS = 1024
@@ -161,7 +162,7 @@ class AtlasLearner:
 
         def fill(start, stop):
             part = charts.centered(self.X, slice(start, stop))
-            out[:, start:stop] = charts.errors(part).T
+            out[:, start:stop] = charts.errors(part, blas_products).T
 
         self.crew.run(fill, self.blocks)
         return out

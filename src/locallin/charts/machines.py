@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 
 from locallin.charts.affine import ChartedRows
-from locallin.kernels.predict import entries_by_anchor
+from locallin.engine.matrix import read_only
+from locallin.kernels.predict import add_scores, entries_by_anchor
 from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
 
 # Features of a linear kernel: coordinates alone, or made of them.
@@ -22,19 +23,18 @@ def machines_of(n_classes: int, multi_class: str) -> list[tuple[int, int | None]
 
 
 def linear_scores(rows: ChartedRows, coef, intercept, kind: int | None) -> np.ndarray:
-    """Scores of all machines, chart by chart: one product for the rows it serves."""
+    """Scores of all machines."""
     codes = rows.codes
     n, k, d = rows.coordinates.shape
     starts, entries, served = entries_by_anchor(codes, len(coef))
-    flat = rows.coordinates.reshape(n * k, d)
-    out = np.zeros((n, coef.shape[1]), flat.dtype)
-    for chart in np.flatnonzero(np.diff(starts)):
-        here = slice(*starts[chart : chart + 2])
-        features = flat[entries[here]]
-        if kind is not None:
-            features = expanded(features, kind)
-        values = features @ coef[chart].T + intercept[chart]
-        out[served[here]] += codes.values[entries[here], None] * values
+    features = rows.coordinates.reshape(n * k, d)
+    if kind is not None:
+        features = expanded(features, kind)
+    out = np.empty((n, coef.shape[1]), features.dtype)
+    # Every entry has features of its own.
+    by_chart = starts, entries, entries
+    model = read_only(coef), read_only(intercept)
+    add_scores(features, by_chart, codes.values, served, *model, out)
     return out
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.kernels._jit import jit
+from locallin.kernels.predict import add_four_rows
 
 
 class NeighborGraph(NamedTuple):
@@ -181,3 +182,32 @@ def subtract_squares(projections, offsets, out):
                 t = projections[x, i * d + q] - offsets[i, q]
                 total += t * t
             out[x, i] = max(out[x, i] - total, zero)
+
+
+@jit
+def chart_coordinates(data, entries, means, bases, out):
+    """C_j (x_i - mu_j) of each entry (i, j), as ``entries_by_anchor`` returns them.
+
+    Rows are filled up to four as in ``add_scores``, for the same reason.
+    """
+    start, entry, row = entries
+    n_charts, d, n_features = bases.shape
+    room = np.empty((4, n_features), out.dtype)
+    spare = np.zeros(d, out.dtype)
+    zeros = np.zeros(d, out.dtype)
+    one = out.dtype.type(1)
+    out[:] = 0.0
+    for j in range(n_charts):
+        last = start[j + 1] - 1
+        for q in range(start[j], last + 1, 4):
+            q1, q2, q3 = min(q + 1, last), min(q + 2, last), min(q + 3, last)
+            for r, at in enumerate((q, q1, q2, q3)):
+                room[r] = data[row[at]] - means[j]
+            o = (
+                out[entry[q]],
+                out[entry[q1]] if q1 > q else spare,
+                out[entry[q2]] if q2 > q1 else spare,
+                out[entry[q3]] if q3 > q2 else spare,
+            )
+            x = room[0], room[1], room[2], room[3]
+            add_four_rows(x, bases[j], zeros, (one, one, one, one), o)

@@ -197,7 +197,7 @@ def _tile_1(x, w, b, g, out, c):
 
 
 @jit(inline=True)
-def _add_four_rows(x, w, b, g, out):
+def add_four_rows(x, w, b, g, out):
     """out[r] += g[r] (w x[r] + b) for four dense rows, in tiles of scores."""
     left = w.shape[0]
     while left == 5 or (left > 8 and left % 4 > 0):
@@ -226,7 +226,7 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
     bit, on the rows beside it.
     """
     start, entry, row = entries
-    spare = np.empty(coef.shape[1], out.dtype)
+    spare = np.zeros(coef.shape[1], out.dtype)
     out[:] = 0.0
     for j in range(coef.shape[0]):
         stop = start[j + 1]
@@ -249,7 +249,7 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
                 out[target[q2]] if q2 > q1 else spare,
                 out[target[q3]] if q3 > q2 else spare,
             )
-            _add_four_rows(x, coef[j], intercept[j], g, o)
+            add_four_rows(x, coef[j], intercept[j], g, o)
 
 
 def dense_scores(data, codes, coef, intercept, out):

@@ -15,6 +15,7 @@ from locallin.kernels.latent import (
     dual_exponent,
     latent_weights_of_rows,
 )
+from locallin.kernels.products import row_sums
 from locallin.methods.base import EpochClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
@@ -359,7 +360,7 @@ class ML3Classifier(EpochClassifier):
         return Models(self.coef_.reshape(-1, n_features), self.intercept_.ravel())
 
     def _scores_at(self, X, models: Models) -> np.ndarray:
-        values = models.values(X)
+        values = models.values_of_each(X)
         scores = np.empty((len(values), len(self.classes_)), values.dtype)
         class_scores(values, dual_exponent(self.p_), scores)
         return self._one_score_for_two(scores)
@@ -401,7 +402,7 @@ class ML3Classifier(EpochClassifier):
         models = self._models()
 
         def block(part):
-            beta = models.values(part).reshape(-1, self.intercept_.shape[1])
+            beta = models.values_of_each(part).reshape(-1, self.intercept_.shape[1])
             latent_weights_of_rows(beta, dual_exponent(self.p_), beta)
             return function(beta.reshape(-1, *self.intercept_.shape))
 
@@ -412,8 +413,14 @@ class ML3Classifier(EpochClassifier):
 
         def mix(beta):
             table = getattr(self, attribute)
-            by_class = [beta[:, c] @ entries for c, entries in enumerate(table)]
-            return self._one_score_for_two(np.stack(by_class, axis=1))
+            m = table.shape[1]
+            by_class = [
+                row_sums(np.ascontiguousarray(beta[:, c]), entries.reshape(m, -1))
+                for c, entries in enumerate(table)
+            ]
+            mixed = np.stack(by_class, axis=1)
+            shape = len(beta), len(table), *table.shape[2:]
+            return self._one_score_for_two(mixed.reshape(shape))
 
         return self._with_latent_weights(X, mix)
 

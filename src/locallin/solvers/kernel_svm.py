@@ -1,5 +1,6 @@
 """The chart kernel, and a support vector machine on blocks of its Gram matrix."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from threading import Event
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.charts.affine import ChartedRows
+from locallin.kernels.products import blas_products, row_products
 from locallin.kernels.smo import Dual, scatter_add, smo_steps
 
 # Rows that are optimised together: their part of the Gram matrix is all that is held.
@@ -48,15 +50,18 @@ class ChartKernel(NamedTuple):
         points[:, -1] -= np.einsum("nd,nd->n", p, p)
         return cls(starts, here[0], points)
 
-    def products(self, queries: "ChartKernel"):
-        """Yield (query rows, own rows, kernel) of each chart that both sides use."""
+    def products(self, queries: "ChartKernel", multiply: Callable):
+        """Yield (query rows, own rows, kernel) of each chart that both sides use.
+
+        ``multiply`` makes the products of rows with rows.
+        """
         shared = (np.diff(self.starts) > 0) & (np.diff(queries.starts) > 0)
         d = self.points.shape[1] - 2
         exchanged = queries.points[:, [*range(d), d + 1, d]]
         for chart in np.flatnonzero(shared):
             here = slice(*queries.starts[chart : chart + 2])
             there = slice(*self.starts[chart : chart + 2])
-            values = exchanged[here] @ self.points[there].T
+            values = multiply(exchanged[here], self.points[there])
             np.exp(values, out=values)
             yield queries.rows[here], self.rows[there], values
 
@@ -64,16 +69,20 @@ class ChartKernel(NamedTuple):
         """Kernel of the queries with the ``n_rows`` own rows, dense."""
         out = np.zeros((len(queries), n_rows), self.points.dtype)
         sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
-        for here, there, values in self.products(sorted_queries):
+        for here, there, values in self.products(sorted_queries, blas_products):
             scatter_add(out, here, there, values)
         return out
 
     def scores(self, queries: ChartedRows, dual: np.ndarray) -> np.ndarray:
-        """Kernel of the queries with own rows, times ``dual`` (own rows, scores)."""
+        """Kernel of the queries with own rows, times ``dual`` (own rows, scores).
+
+        Scores of a query do not depend on those beside it.
+        """
         out = np.zeros((len(queries), dual.shape[1]), self.points.dtype)
         sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
-        for here, there, values in self.products(sorted_queries):
-            out[here] += values @ dual[there]
+        by_score = np.ascontiguousarray(dual.T)
+        for here, there, values in self.products(sorted_queries, row_products):
+            out[here] += row_products(values, by_score.take(there, axis=1))
         return out
 
 

@@ -38,6 +38,7 @@ from locallin.kernels.latent import (
     latent_weights_of_rows,
     random_numbers,
 )
+from locallin.kernels.products import row_products
 
 # Rows whose values are computed together. Their inner products cost as much as this
 # many models.
@@ -76,6 +77,14 @@ class Models(NamedTuple):
     def values(self, X, out: np.ndarray | None = None) -> np.ndarray:
         """Value w . x + b of every row and model; in ``out`` if given."""
         out = products(as_rows(X), self.coef, out)
+        out += self.intercept
+        return out
+
+    def values_of_each(self, X) -> np.ndarray:
+        """As ``values``; those of a row do not depend on the rows beside it."""
+        if sparse.issparse(X):
+            return self.values(X)
+        out = row_products(X, self.coef)
         out += self.intercept
         return out
 
