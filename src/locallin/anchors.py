@@ -11,9 +11,11 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["choose_anchors"]
 
-# Up to this many entries Lloyd's algorithm sees all rows; beyond it mini-batches
-# give anchors of the same use at a cost that does not grow with the data.
+# Up to this many entries, and products of an entry with an anchor, Lloyd's algorithm
+# sees all rows; beyond it mini-batches give anchors of the same use at a cost that does
+# not grow with the data.
 _LLOYD_ENTRIES = 2_000_000
+_LLOYD_PRODUCTS = 200_000_000
 
 
 def _dense(X) -> np.ndarray:
@@ -36,7 +38,7 @@ def cluster(X, n_anchors: int, sample_weight, rng) -> np.ndarray:
         # Clustering squares its data.
         return cluster(X / unit, n_anchors, sample_weight, rng) * unit
     seed = rng.randint(np.iinfo(np.int32).max)
-    if X.size <= _LLOYD_ENTRIES:
+    if X.size <= min(_LLOYD_ENTRIES, _LLOYD_PRODUCTS // n_anchors):
         model = KMeans(n_anchors, n_init=1, max_iter=100, random_state=seed)
     else:
         model = MiniBatchKMeans(
@@ -107,7 +109,8 @@ def choose_anchors(
         Number of anchors. Fewer are returned where the data has fewer distinct
         rows. Not used where ``anchors`` is an array.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like, default="kmeans"
-        "kmeans" clusters the rows (in mini-batches above 2 million entries),
+        "kmeans" clusters the rows (in mini-batches above 2 million entries, or
+        200 million products of entries with anchors),
         "random" draws rows, "kmeans-per-class" clusters the rows of each class,
         giving each class one anchor and the others in proportion to its rows. An
         array of shape (n_anchors, n_features) is taken as it is.

@@ -22,7 +22,12 @@ from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES
 from locallin.solvers.diversity import RIDGE, diversity_gradient
-from locallin.solvers.joint import JointProblem, differentiate, metric_gradient
+from locallin.solvers.joint import (
+    JointProblem,
+    anchor_ranges,
+    differentiate,
+    metric_gradient,
+)
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
 
@@ -598,3 +603,24 @@ def test_a_feature_map_is_applied_batch_by_batch():
 
     SAPLClassifier(4, feature_map=Watched(), max_iter=2, random_state=0).fit(X, y)
     assert max(largest) <= 1024
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_threads_of_a_fit_change_no_bit(digits, method, kind):
+    X, y, *_ = digits
+    settings = {"metric": "linear", "max_iter": 2, "random_state": 0}
+    models = [method(20, n_jobs=n, **settings).fit(kind(X), y) for n in (1, 2, 3)]
+    for other in models[1:]:
+        for name, array in models[0]._model_arrays().items():
+            assert_array_equal(array, other._model_arrays()[name], err_msg=name)
+
+
+def test_ranges_of_anchors_cover_all_and_share_the_entries():
+    starts = np.array([0, 10, 10, 30, 31, 50])
+    assert anchor_ranges(starts, 1) == [(0, 5)]
+    for count in (2, 3, 7):
+        ranges = anchor_ranges(starts, count)
+        joined = [j for first, last in ranges for j in range(first, last)]
+        assert joined == list(range(5))
+    assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]

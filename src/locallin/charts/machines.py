@@ -30,7 +30,7 @@ def linear_scores(rows: ChartedRows, coef, intercept, kind: int | None) -> np.nd
     features = rows.coordinates.reshape(n * k, d)
     if kind is not None:
         features = expanded(features, kind)
-    out = np.empty((n, coef.shape[1]), features.dtype)
+    out = np.zeros((n, coef.shape[1]), features.dtype)
     # Every entry has features of its own.
     by_chart = starts, entries, entries
     model = read_only(coef), read_only(intercept)

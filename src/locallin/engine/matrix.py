@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from locallin.engine.parallel import in_threads, row_blocks
+from locallin.engine.parallel import ThreadTeam, in_threads, row_blocks
 from locallin.kernels.coding import (
     ADAPTIVE,
     adaptive_codes,
@@ -16,7 +16,7 @@ from locallin.kernels.coding import (
     sort_by_anchor,
     weigh,
 )
-from locallin.kernels.predict import project
+from locallin.kernels.products import row_products
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
 # Rows that go through the kernels together: their products with the anchors
@@ -52,15 +52,23 @@ def count_rows(rows: Rows) -> int:
     return len(rows.data) if rows.indptr is None else len(rows.indptr) - 1
 
 
+# A number of threads, or a team that is there already and shares even a few rows.
+Workers = int | None | ThreadTeam
+
+
 def map_blocks(
-    rows: Rows, function: Callable[[Rows, int, int], Any], n_jobs: int | None
+    rows: Rows, function: Callable[[Rows, int, int], Any], n_jobs: Workers
 ) -> list:
     """Call ``function(block, start, stop)`` for blocks of rows, on threads."""
 
     def work(start, stop):
         return function(_slice(rows, start, stop), start, stop)
 
-    return in_threads(work, row_blocks(count_rows(rows), BLOCK), n_jobs)
+    n = count_rows(rows)
+    if not isinstance(n_jobs, ThreadTeam):
+        return in_threads(work, row_blocks(n, BLOCK), n_jobs)
+    size = min(BLOCK, -(-n // n_jobs.n_workers))
+    return n_jobs.run(work, row_blocks(n, size))
 
 
 def _slice(rows: Rows, start: int, stop: int) -> Rows:
@@ -144,26 +152,29 @@ class CodingState(NamedTuple):
         return arrays if self.metric is None else {**arrays, "metric": self.metric}
 
 
-def behind_metric(rows: Rows, metric: np.ndarray | None) -> Rows:
+def behind_metric(
+    rows: Rows, metric: np.ndarray | None, n_jobs: Workers = None
+) -> Rows:
     """Rows as distances see them."""
     if metric is None:
         return rows
-    dtype = np.result_type(rows.data, metric)
     if metric.ndim == 1:
         factors = metric if rows.indptr is None else metric[rows.indices]
         return Rows(read_only(rows.data * factors), *rows[1:])
-    out = np.empty((count_rows(rows), len(metric)), dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if rows.indptr is None:
-            project(rows.data, read_only(metric), out)
-        else:
-            csr_products(rows, read_only(metric), out)
-    return Rows(read_only(out), None, None)
+
+    def multiply(block, *_):
+        if block.indptr is None:
+            return row_products(block.data, metric)
+        return products(block, metric)
+
+    parts = map_blocks(rows, multiply, n_jobs)
+    made = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return Rows(read_only(made), None, None)
 
 
-def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
+def encode(rows: Rows, state: CodingState, n_jobs: Workers = None) -> Codes:
     """Weights of the rows on their anchors; the anchors of a row ascend."""
-    rows = behind_metric(rows, state.metric)
+    rows = behind_metric(rows, state.metric, n_jobs)
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)[0]
     nearest, weights = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
@@ -173,7 +184,7 @@ def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
 
 
 def encode_with_distances(
-    rows: Rows, state: CodingState, n_jobs: int | None = None
+    rows: Rows, state: CodingState, n_jobs: Workers = None
 ) -> tuple[Codes, np.ndarray]:
     """Weights in any order, and the distance that belongs to each of them.
 
@@ -188,7 +199,7 @@ def encode_with_distances(
 
 
 def find_nearest(
-    rows: Rows, anchors: np.ndarray, k: int, n_jobs: int | None = None
+    rows: Rows, anchors: np.ndarray, k: int, n_jobs: Workers = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest anchors of each row and their distances, in ascending order.
 

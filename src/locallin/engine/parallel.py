@@ -73,6 +73,11 @@ class ThreadTeam:
             Thread(target=self._help, daemon=True) for _ in range(workers - 1)
         ]
 
+    @property
+    def n_workers(self) -> int:
+        """Threads that share the tasks."""
+        return 1 + len(self._helpers)
+
     def __enter__(self):
         self._blas = single_threaded_blas() if self._helpers else nullcontext()
         self._blas.__enter__()

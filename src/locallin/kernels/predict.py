@@ -213,7 +213,7 @@ def add_four_rows(x, w, b, g, out):
 
 @jit
 def add_scores(data, entries, weight, target, coef, intercept, out):
-    """Weighted scores of dense rows, anchor by anchor; ``out`` begins at zero.
+    """Add weighted scores of dense rows, anchor by anchor.
 
     Of the q-th of the ``entries``, as ``entries_by_anchor`` returns them, the scores
     g (w_j x + b_j) are added to the row target[q] of ``out``, where the weight of
@@ -227,7 +227,6 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
     """
     start, entry, row = entries
     spare = np.zeros(coef.shape[1], out.dtype)
-    out[:] = 0.0
     for j in range(coef.shape[0]):
         stop = start[j + 1]
         for q in range(start[j], stop, 4):
@@ -254,27 +253,18 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
 
 def dense_scores(data, codes, coef, intercept, out):
     """Scores of dense rows, shape (n, n_scores)."""
+    out.fill(0.0)
     entries = entries_by_anchor(codes, len(coef))
     add_scores(data, entries, codes.values, entries[2], coef, intercept, out)
 
 
 def dense_entry_scores(data, entries, coef, intercept, out):
-    """w_j x_i + b_j of each entry (i, j) of the codes, shape (n_entries, n_scores)."""
+    """w_j x_i + b_j of each entry (i, j) of the codes, shape (n_entries, n_scores).
+
+    ``out`` is zero in the beginning.
+    """
     ones = np.ones(len(out), out.dtype)
     add_scores(data, entries, ones, entries[1], coef, intercept, out)
-
-
-def project(data, metric, out):
-    """Inner products of dense rows with the rows of a matrix, shape (n, q).
-
-    A row's products do not depend, in any bit, on the rows beside it.
-    """
-    everyone = np.arange(len(data))
-    entries = np.array([0, len(data)]), everyone, everyone
-    ones = np.ones(len(data), out.dtype)
-    zeros = np.zeros((1, len(metric)), metric.dtype)
-    zeros.setflags(write=False)
-    add_scores(data, entries, ones, everyone, metric[None], zeros, out)
 
 
 @jit

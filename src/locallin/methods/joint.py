@@ -120,6 +120,7 @@ class JointClassifier(AnchoredClassifier):
                 rates=self._rates(self.max_iter),
                 shuffle=self.shuffle,
                 rng=given.rng,
+                n_jobs=self.n_jobs,
                 monitor=monitor,
             )
         else:
@@ -176,6 +177,7 @@ class JointClassifier(AnchoredClassifier):
         solution = solve_adam(
             problem, start, max_iter=1, batch_size=state.batch_size,
             rates=self._rates(state.passes), shuffle=self.shuffle, rng=rng, state=state,
+            n_jobs=self.n_jobs,
         )  # fmt: skip
         self._learning = state.to_arrays()
         return solution

@@ -478,10 +478,8 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
 
 def _mean_square(X, weights) -> float:
     """Mean square norm of the rows; 1 where it is zero."""
-    if isinstance(X, MappedRows):
-        blocks = (X[start:stop] for start, stop in row_blocks(X.shape[0], BLOCK))
-    else:
-        blocks = iter([X])
+    size = BLOCK if isinstance(X, MappedRows) else X.shape[0]
+    blocks = (X[start:stop] for start, stop in row_blocks(X.shape[0], size))
     norms = np.concatenate([squared_row_norms(as_rows(block)) for block in blocks])
     return float(np.average(norms, weights=weights)) or 1.0
 

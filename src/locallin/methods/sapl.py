@@ -113,8 +113,9 @@ class SAPLClassifier(JointClassifier):
         Whether ``fit`` goes on from the last call. It then starts from its anchors and
         models.
     n_jobs : int or None, default=None
-        Number of threads. They share the rows when predicting. The result is the same
-        for any number.
+        Number of threads. They share the rows when predicting and, with "adam", the
+        rows of a batch and the anchors when learning. The result is the same for any
+        number.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The first anchors, the order of visits and the
         held-out rows depend on it.

@@ -5,6 +5,7 @@ The problem is stated in :mod:`locallin.kernels.joint`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from locallin.engine.matrix import (
     encode_with_distances,
     read_only,
 )
-from locallin.engine.parallel import single_threaded_blas
+from locallin.engine.parallel import ThreadTeam, single_threaded_blas
 from locallin.kernels.joint import (
     CodedBatch,
     CodedLoss,
@@ -58,6 +59,11 @@ _STEPS_OF_WARM_UP = 50
 _STEPS_TO_HALF = 3000
 # Batches between two evaluations of the diversity term, about.
 _DIVERSITY_EVERY = 20
+# Multiplications of a batch with one local model each from which on threads pay, and
+# their number at the most.
+_WORK_FOR_THREADS = 10_000
+_MOST_THREADS = 64
+ALONE = ThreadTeam(1, 1)
 # Pieces of an epoch of SGD, between which the diversity term is applied.
 _PIECES = 50
 
@@ -152,6 +158,7 @@ def differentiate(
     coding: CodingState,
     chosen: np.ndarray,
     rows: tuple[Rows, Rows],
+    team: ThreadTeam = ALONE,
 ) -> tuple[CodedBatch, np.ndarray, tuple[float, float, float]]:
     """Codes and derivatives of the chosen rows at the current parameters.
 
@@ -160,19 +167,16 @@ def differentiate(
     and metric.
     """
     anchor_rows, model_rows = rows
-    anchor_rows = behind_metric(anchor_rows, coding.metric)
-    codes, distances = encode_with_distances(anchor_rows, coding)
+    anchor_rows = behind_metric(anchor_rows, coding.metric, team)
+    codes, distances = encode_with_distances(anchor_rows, coding, team)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
     entries = entries_by_anchor(codes, len(parameters.anchors))
     dtype = parameters.coef.dtype
-    scores = np.empty((len(codes.indices), len(positive)), dtype)
-    coef, intercept, _ = parameters
-    if model_rows.indptr is None:
-        model = read_only(coef), read_only(intercept)
-        dense_entry_scores(model_rows.data, entries, *model, scores)
-    else:
-        csr_entry_scores(model_rows, entries, coef, intercept, scores)
+    scores = np.zeros((len(codes.indices), len(positive)), dtype)
+    ranges = anchor_ranges(entries[0], team.n_workers)
+    tasks = [(model_rows, entries, parameters, scores, *part) for part in ranges]
+    team.run(_score_entries, tasks)
     out = Derivatives(
         slopes=np.empty((len(chosen), len(positive)), dtype),
         pulls=np.empty(len(codes.indices), dtype),
@@ -182,6 +186,39 @@ def differentiate(
     sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
     batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
     return batch, out.widths, sums
+
+
+def anchor_ranges(starts: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """Bounds of ranges of anchors with about as many entries, and anchors, each."""
+    m = len(starts) - 1
+    load = starts + np.arange(m + 1)  # an anchor without entries costs a step, too
+    cuts = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
+    bounds = np.unique([0, *cuts, m])
+    return list(pairwise(bounds))
+
+
+def _score_entries(rows: Rows, entries, parameters: Parameters, out, first, last):
+    """w_j x_i + b_j of the entries of a range of anchors; ``out`` begins at zero."""
+    part = entries[0][first : last + 1], *entries[1:]
+    coef, intercept = parameters.coef[first:last], parameters.intercept[first:last]
+    if rows.indptr is None:
+        model = read_only(coef), read_only(intercept)
+        dense_entry_scores(rows.data, part, *model, out)
+    else:
+        csr_entry_scores(rows, part, coef, intercept, out)
+
+
+def _step_anchors(batch, parameters, moments, penalty, rates, first, last):
+    """A step of Adam for a range of anchors."""
+    here = slice(first, last)
+
+    def part(arrays: Parameters) -> Parameters:
+        return Parameters(*(array[here] for array in arrays))
+
+    starts, *order = batch.entries
+    batch = batch._replace(entries=(starts[first : last + 1], *order))
+    penalty = penalty._replace(extra=penalty.extra[here])
+    adam_step(batch, part(parameters), *map(part, moments), penalty, rates)
 
 
 def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.ndarray:
@@ -292,13 +329,15 @@ def solve_adam(
     shuffle: bool,
     rng: np.random.RandomState,
     state: AdamState | None = None,
+    n_jobs: int | None = None,
     monitor: Monitor = lambda *_: False,
 ) -> JointSolution:
     """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
 
     ``parameters`` are updated in place. ``rates`` has the keys coef, intercept,
     anchors, bandwidth and metric. ``state`` is that of an earlier call, whose plan goes
-    on; without one the plan is ``max_iter`` epochs.
+    on; without one the plan is ``max_iter`` epochs. Threads share the rows of a batch
+    to find their anchors, and the anchors to step: the same bits for any number.
     """
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
@@ -307,14 +346,16 @@ def solve_adam(
         state = AdamState.fresh(problem, n_steps, batch_size, max_iter)
     coding = problem.coding.copy()._replace(anchors=parameters.anchors)
     solution = JointSolution(parameters, coding)
+    work = batch_size * problem.features.shape[1] * len(problem.target.positive)
+    workers = n_jobs if work > _WORK_FOR_THREADS else 1
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
                 rng.shuffle(order)
             batches = np.array_split(order, n_batches)
             # A batch is too small for threads of the BLAS: they wait for each other.
-            with single_threaded_blas():
-                sums = _adam_epoch(problem, solution, batches, rates, state)
+            with single_threaded_blas(), ThreadTeam(workers, _MOST_THREADS) as team:
+                sums = _adam_epoch(problem, solution, batches, rates, state, team)
             sums /= len(order)
             objective = sums[0] + problem.penalty(parameters)
             solution.note(objective, *sums[1:])
@@ -326,7 +367,12 @@ def solve_adam(
 
 
 def _adam_epoch(
-    problem: JointProblem, solution: JointSolution, batches, rates, state: AdamState
+    problem: JointProblem,
+    solution: JointSolution,
+    batches: list[np.ndarray],
+    rates: dict[str, float],
+    state: AdamState,
+    team: ThreadTeam,
 ) -> np.ndarray:
     """Learn from batches of rows; sums of their losses, active anchors, perplexity."""
     parameters, coding = solution.parameters, solution.coding
@@ -344,7 +390,9 @@ def _adam_epoch(
     batch_rows = BatchRows(views, len(batches[0]))
     for number, chosen in enumerate(batches):
         rows = batch_rows.pick(chosen)
-        batch, widths, sums = differentiate(problem, parameters, coding, chosen, rows)
+        batch, widths, sums = differentiate(
+            problem, parameters, coding, chosen, rows, team
+        )
         totals += sums
         if with_diversity:
             importance += np.bincount(
@@ -357,13 +405,15 @@ def _adam_epoch(
         now, bandwidth_rate, metric_rate = state.advance(rates)
         if metric is not None and metric_rate > 0.0:
             gradient = metric_gradient(rows[0], batch, coding)
-            moments = state.metric_first, state.metric_second
-            flat = (array.reshape(-1) for array in (metric, gradient, *moments))
+            arrays = metric, gradient, state.metric_first, state.metric_second
+            flat = (array.reshape(-1) for array in arrays)
             adam(*flat, metric_rate, now)
-        adam_step(batch, parameters, state.first, state.second, penalty, now)
+        moments = state.first, state.second
+        ranges = anchor_ranges(batch.entries[0], team.n_workers)
+        tasks = [(batch, parameters, moments, penalty, now, *part) for part in ranges]
+        team.run(_step_anchors, tasks)
         if bandwidth_rate > 0.0:
-            moments = state.log_first, state.log_second
-            adam(logs, widths, *moments, bandwidth_rate, now)
+            adam(logs, widths, state.log_first, state.log_second, bandwidth_rate, now)
             np.exp(logs, out=bandwidth)
     return totals
 
