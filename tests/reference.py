@@ -94,6 +94,13 @@ def slope(name, margin):
     }[name]
 
 
+def multinomial(scores, labels):
+    """-log softmax(f)_y of each row."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    logs = np.log(np.exp(shifted).sum(axis=1))
+    return logs - shifted[np.arange(len(labels)), labels]
+
+
 def margins(scores, labels, positive, strategy):
     """Margins that the losses see: one per score, or one per row."""
     if strategy == "ovr":

@@ -112,11 +112,18 @@ def test_rows_on_anchors(coding, blobs):
     check_classifier(model, X)
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        LLSVMClassifier(6, loss="logistic", random_state=0),
+        SAPLClassifier(6, loss="multinomial", max_iter=5, random_state=0),
+    ],
+)
 @pytest.mark.parametrize("n_classes", [2, 5])
-def test_probabilities_and_raw_scores(n_classes, blobs):
+def test_probabilities_and_raw_scores(n_classes, model, blobs):
     X, y, _ = blobs
     X = rounded(X)
-    model = LLSVMClassifier(6, loss="logistic", random_state=0).fit(X, y % n_classes)
+    model.fit(X, y % n_classes)
     session = session_of(model)
     assert [o.name for o in session.get_outputs()] == ["label", "probabilities"]
     labels, probabilities = run(session, X)

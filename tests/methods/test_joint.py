@@ -20,7 +20,7 @@ from locallin.coding import AdaptiveCoding, SoftAssignmentCoding
 from locallin.engine.matrix import BatchRows
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
-from locallin.kernels.losses import LOSSES
+from locallin.kernels.losses import LOSSES, MULTINOMIAL
 from locallin.solvers.diversity import RIDGE, diversity_gradient
 from locallin.solvers.joint import (
     JointProblem,
@@ -40,7 +40,8 @@ def kernel_gradient(X, labels, weights, coding, parameters, loss, constant=False
     target = Target(labels, positive, weights)
     visits = np.arange(len(labels))
     state = coding.state()
-    problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, LOSSES[loss])
+    code = LOSSES.get(loss, MULTINOMIAL)
+    problem = JointProblem(X, features, target, visits, state, 0.1, 1.0, code)
     rows = BatchRows((X, features), len(visits)).pick(visits)
     state = state._replace(anchors=parameters.anchors)
     batch, widths, sums = differentiate(problem, parameters, state, visits, rows)
@@ -66,6 +67,8 @@ def mean_loss(X, labels, weights, coding, parameters, bandwidth, loss):
     n_scores = parameters.intercept.shape[1]
     positive = np.array([1]) if n_scores == 1 else np.arange(n_scores)
     scores = reference.scores(features, codes, parameters.coef, parameters.intercept)
+    if loss == "multinomial":
+        return weights @ reference.multinomial(scores, labels) / len(X)
     margins = reference.margins(scores, labels, positive, "ovr")
     return (weights[:, None] * reference.loss(loss, margins)).sum() / len(X)
 
@@ -92,9 +95,11 @@ CASES += ["scale", "csr scale", "linear", "csr linear", "constant linear"]
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", [*LOSSES, "multinomial"])
 @pytest.mark.parametrize("coding_kind", ["soft", "adaptive"])
 def test_gradients_equal_finite_differences(blobs, coding_kind, loss, case):
+    if loss == "multinomial" and case == "two":
+        loss = "logistic"  # one score: the same
     X, labels, weights = blobs
     X, labels, weights = X[:25], labels[:25].copy(), weights[:25]
     if case == "two":
@@ -624,3 +629,26 @@ def test_ranges_of_anchors_cover_all_and_share_the_entries():
         joined = [j for first, last in ranges for j in range(first, last)]
         assert joined == list(range(5))
     assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]
+
+
+@pytest.mark.parametrize("method", BOTH)
+@pytest.mark.parametrize("solver", ["adam", "sgd"])
+def test_multinomial_probabilities(digits, method, solver):
+    X, y, X_test, y_test = digits
+    model = method(10, loss="multinomial", solver=solver, max_iter=10, random_state=0)
+    model.fit(X, y)
+    scores, found = model.decision_function(X_test), model.predict_proba(X_test)
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    assert_allclose(found, odds / odds.sum(axis=1, keepdims=True), rtol=1e-6)
+    assert model.score(X_test, y_test) > 0.9
+    assert_allclose(np.exp(model.predict_log_proba(X_test)), found, rtol=1e-6)
+
+
+def test_multinomial_loss_of_two_classes_is_the_logistic_one(blobs):
+    X, y, _ = blobs
+    settings = {"max_iter": 3, "random_state": 0}
+    first, second = (
+        SAPLClassifier(4, loss=loss, **settings).fit(X, y % 2)
+        for loss in ("multinomial", "logistic")
+    )
+    assert_array_equal(first.predict_proba(X), second.predict_proba(X))

@@ -386,8 +386,10 @@ def labels(g: Graph, model, scores: str) -> str:
     return g("Gather", classes, winners, axis=0)
 
 
-def probabilities(g: Graph, scores: str, n_classes: int) -> str:
-    """Probabilities that ``predict_proba`` returns for a logistic loss."""
+def probabilities(g: Graph, scores: str, n_classes: int, loss: str) -> str:
+    """Probabilities that ``predict_proba`` returns."""
+    if loss == "multinomial" and n_classes > 2:
+        return g("Softmax", scores, axis=1)
     odds = g("Sigmoid", scores)
     if n_classes == 2:
         return g("Concat", g("Sub", np.float32(1), odds), odds, axis=1)

@@ -197,7 +197,8 @@ def _classifier_converter(build):
         second = operator.outputs[1]
         graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
         if second.raw_name == "probabilities":
-            scores = _graphs.probabilities(graph, scores, len(model.classes_))
+            n_classes = len(model.classes_)
+            scores = _graphs.probabilities(graph, scores, n_classes, model.loss)
         graph.name(scores, second.full_name)
 
     return convert

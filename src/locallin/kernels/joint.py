@@ -5,9 +5,10 @@ Problem (eq. 12 and 21 of the LLC-SAPL paper, eq. 6 and 8 of the DU-LLSVM paper)
     minimise over W, b, V and the bandwidth
         alpha/2 (|W|^2 + |b|^2 / B^2) + (1/S) sum_i s_i sum_c loss(y_ic f_c(x_i))
 
-with f_c(x) = sum_j g_j(x) r_jc(x), r_jc(x) = w_jc . x + b_jc, and codes g that depend
-on the anchors V. The anchors are shared by all scores. With s_ic the derivative of the
-loss by f_c(x_i), h_ij = sum_c s_ic r_jc and F_i = sum_c s_ic f_c = sum_j g_ij h_ij:
+or with the multinomial loss of a row's scores in place of the sum over c, and with
+f_c(x) = sum_j g_j(x) r_jc(x), r_jc(x) = w_jc . x + b_jc, and codes g that depend on the
+anchors V. The anchors are shared by all scores. With s_ic the derivative of the loss by
+f_c(x_i), h_ij = sum_c s_ic r_jc and F_i = sum_c s_ic f_c = sum_j g_ij h_ij:
 
 soft assignment (eq. 13-16 collapse to)
     dL/dv_j     = 2 beta_j g_ij (h_ij - F_i) (x_i - v_j)
@@ -32,7 +33,12 @@ import numpy as np
 
 from locallin.kernels._jit import jit
 from locallin.kernels.coding import SOFT_ASSIGNMENT, perplexity
-from locallin.kernels.losses import loss_slope, loss_value
+from locallin.kernels.losses import (
+    MULTINOMIAL,
+    loss_slope,
+    loss_value,
+    multinomial,
+)
 from locallin.kernels.rows import Codes, Rows, add_scaled, dot, get_row
 
 
@@ -118,6 +124,19 @@ def csr_entry_scores(rows, entries, coef, intercept, out):
 
 
 @jit
+def _row_loss(loss, scores, label, positive, slopes):
+    """Loss of a row's scores; writes its derivatives by them."""
+    if loss == MULTINOMIAL:
+        return multinomial(scores, label, slopes)
+    total = 0.0
+    for c in range(positive.size):
+        y = 1.0 if label == positive[c] else -1.0
+        total += loss_value(loss, y * scores[c])
+        slopes[c] = y * loss_slope(loss, y * scores[c])
+    return total
+
+
+@jit
 def slopes_and_pulls(codes, distances, scores, target, objective, out):
     """Derivatives of the batch's mean loss, row by row.
 
@@ -140,6 +159,7 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
     labels, positive, weights = target
     n = labels.size
     total, active, spread = 0.0, 0.0, 0.0
+    mixed, by_score = np.empty(positive.size), np.empty(positive.size)
     widths[:] = 0.0
     for i in range(n):
         start, stop = codes.indptr[i], codes.indptr[i + 1]
@@ -149,10 +169,11 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
             f = 0.0
             for p in range(start, stop):
                 f += codes.values[p] * scores[p, c]
-            y = 1.0 if labels[i] == positive[c] else -1.0
-            total += weights[i] * loss_value(loss, y * f)
-            slopes[i, c] = weight * y * loss_slope(loss, y * f)
-            slope_f += slopes[i, c] * f
+            mixed[c] = f
+        total += weights[i] * _row_loss(loss, mixed, labels[i], positive, by_score)
+        for c in range(positive.size):
+            slopes[i, c] = weight * by_score[c]
+            slope_f += slopes[i, c] * mixed[c]
         squares, sum_h = 0.0, 0.0
         for p in range(start, stop):
             g = codes.values[p]

@@ -1,4 +1,9 @@
-"""Loss functions of the margin y f(x), named by integer codes inside kernels."""
+"""Loss functions, named by integer codes inside kernels.
+
+Three are functions of the margin y f(x) of each score. The multinomial loss is one of
+all scores of a row together, -log softmax(f)_y; for two classes with one score it is
+the logistic loss.
+"""
 
 import numpy as np
 
@@ -7,6 +12,7 @@ from locallin.kernels._jit import jit
 HINGE = 0
 SQUARED_HINGE = 1
 LOGISTIC = 2
+MULTINOMIAL = 3
 
 LOSSES = {"hinge": HINGE, "squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
 
@@ -37,8 +43,26 @@ def loss_slope(loss, margin):
 
 
 @jit
+def multinomial(scores, label, slopes):
+    """-log softmax(scores)[label]; writes its derivatives by the scores."""
+    top = scores[0]
+    for c in range(scores.size):
+        top = max(top, scores[c])
+    total = 0.0
+    for c in range(scores.size):
+        slopes[c] = np.exp(scores[c] - top)
+        total += slopes[c]
+    for c in range(scores.size):
+        slopes[c] /= total
+    slopes[label] -= 1.0
+    return np.log(total) + top - scores[label]
+
+
+@jit
 def loss_curvature(loss):
     """Upper bound of the second derivative; 0 for the hinge, which has none."""
     if loss == LOGISTIC:
         return 0.25
+    if loss == MULTINOMIAL:
+        return 0.5
     return 2.0 if loss == SQUARED_HINGE else 0.0

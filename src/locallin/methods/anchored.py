@@ -4,7 +4,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
@@ -234,7 +234,8 @@ class AnchoredClassifier(EpochClassifier):
             # binary machine on f = f_1 - f_0 with half the penalty.
             alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
             intercept_scaling=float(self.intercept_scaling_),
-            loss=LOSSES[self.loss],
+            # First steps and starts of the multinomial loss are those of its parts.
+            loss=LOSSES["logistic" if self.loss == "multinomial" else self.loss],
             strategy=CRAMMER_SINGER
             if crammer_singer and not two_classes
             else ONE_VS_REST,
@@ -310,7 +311,7 @@ class AnchoredClassifier(EpochClassifier):
         return self._mixed(X, "intercept_")
 
     def _has_probabilities(self) -> bool:
-        if self.loss != "logistic":
+        if self.loss not in ("logistic", "multinomial"):
             raise AttributeError(
                 f"predict_proba needs loss='logistic', but loss={self.loss!r}: for "
                 "probabilities of a margin loss wrap the classifier in "
@@ -320,9 +321,10 @@ class AnchoredClassifier(EpochClassifier):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities of the rows; needs ``loss="logistic"``.
+        """Class probabilities of the rows; needs a loss that has them.
 
-        One-vs-rest probabilities are scaled to add up to one.
+        Those of ``loss="logistic"`` are one for each class against the rest, scaled to
+        add up to one; those of ``loss="multinomial"`` are the softmax of the scores.
 
         Parameters
         ----------
@@ -334,7 +336,10 @@ class AnchoredClassifier(EpochClassifier):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        odds = expit(self.decision_function(X))
+        scores = self.decision_function(X)
+        if self.loss == "multinomial" and scores.ndim == 2:
+            return softmax(scores, axis=1)
+        odds = expit(scores)
         if odds.ndim == 1:
             return np.column_stack([1.0 - odds, odds])
         total = odds.sum(axis=1, keepdims=True)

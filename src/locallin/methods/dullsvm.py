@@ -58,8 +58,10 @@ class DULLSVMClassifier(JointClassifier):
         Whether local coordinates are computed from x or from phi(x).
     diversity : float, default=1e-3
         Weight of the diversity term (lambda_2); 0 is U-LLSVM.
-    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
-        The loss. "logistic" has ``predict_proba``.
+    loss : {"squared_hinge", "hinge", "logistic", "multinomial"}, \
+            default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``, and so has "multinomial", the loss
+        of the softmax of all scores; for two classes they are the same.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
         ``mean |x|^2 / n`` times 300 / (n (n_classes - 1)), cut to [0.02, 1], times

@@ -8,7 +8,7 @@ import numpy as np
 from locallin.engine.invariants import Array, Arrays, axes_of, count_of
 from locallin.engine.sklearn_api import HasMethods, Interval, StrOptions
 from locallin.kernels.joint import Parameters
-from locallin.kernels.losses import LOSSES
+from locallin.kernels.losses import LOGISTIC, LOSSES, MULTINOMIAL
 from locallin.methods.anchored import AnchoredClassifier, CodedRows, score_rows
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
@@ -69,6 +69,7 @@ class JointClassifier(AnchoredClassifier):
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
+        "loss": [StrOptions({*LOSSES, "multinomial"})],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
         "metric": [StrOptions({"scale", "linear"}), None],
@@ -272,9 +273,14 @@ class JointClassifier(AnchoredClassifier):
             coding=coding,
             alpha=self.alpha_,
             intercept_scaling=float(self.intercept_scaling_),
-            loss=LOSSES[self.loss],
+            loss=self._loss_code(len(target.positive)),
             diversity=float(self.diversity),
         )
+
+    def _loss_code(self, n_scores: int) -> int:
+        if self.loss == "multinomial":
+            return MULTINOMIAL if n_scores > 1 else LOGISTIC
+        return LOSSES[self.loss]
 
     def _is_stream_method(self) -> bool:
         return True

@@ -59,8 +59,10 @@ class SAPLClassifier(JointClassifier):
         Whether local coordinates are computed from x or from phi(x).
     local_model : {"linear", "constant"}, default="linear"
         "constant" drops w and keeps b: LLC-SAPL_lcc.
-    loss : {"squared_hinge", "hinge", "logistic"}, default="squared_hinge"
-        The loss. "logistic" has ``predict_proba``.
+    loss : {"squared_hinge", "hinge", "logistic", "multinomial"}, \
+            default="squared_hinge"
+        The loss. "logistic" has ``predict_proba``, and so has "multinomial", the loss
+        of the softmax of all scores; for two classes they are the same.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
         ``mean |x|^2 / n`` times 300 / (n (n_classes - 1)), cut to [0.02, 1], times
