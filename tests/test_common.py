@@ -17,7 +17,7 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
-from locallin.encoding import PiecewiseLinearEncoder
+from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.feature_maps import IntersectionSampler
 
 ESTIMATORS = [
@@ -34,6 +34,8 @@ ESTIMATORS = [
     IntersectionSampler(),
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),
+    TableEncoder(),
+    TableEncoder(numbers="piecewise", strategy="tree"),
 ]
 OTHER_SETTINGS = [
     LLSVMClassifier(solver="sgd", max_iter=30, tol=None),
@@ -60,7 +62,9 @@ OTHER_SETTINGS = [
 
 def expected_failures(estimator):
     """Checks that scikit-learn lists for SGDClassifier, LinearSVC and KMeans too."""
-    if isinstance(estimator, IntersectionSampler | PiecewiseLinearEncoder):
+    if isinstance(
+        estimator, IntersectionSampler | PiecewiseLinearEncoder | TableEncoder
+    ):
         return {}
     reason = (
         "k-means draws its first centres by row number, so that the seed gives other "

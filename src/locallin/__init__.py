@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.encoding.piecewise import (
         PiecewiseLinearEncoder as PiecewiseLinearEncoder,
     )
+    from locallin.encoding.table import TableEncoder as TableEncoder
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
@@ -38,6 +39,7 @@ _HOME = {
     "SoftAssignmentCoding": "locallin.coding",
     "IntersectionSampler": "locallin.feature_maps",
     "PiecewiseLinearEncoder": "locallin.encoding.piecewise",
+    "TableEncoder": "locallin.encoding.table",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -5,5 +5,6 @@ feature is made from, so that the contributions of a column's parts can be added
 """
 
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
+from locallin.encoding.table import TableEncoder
 
-__all__ = ["PiecewiseLinearEncoder"]
+__all__ = ["PiecewiseLinearEncoder", "TableEncoder"]

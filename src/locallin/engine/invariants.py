@@ -252,6 +252,24 @@ class Names(Rule):
 
 
 @dataclass(frozen=True)
+class Strings(Rule):
+    """An array of strings, of those in ``among`` where that is not empty."""
+
+    entries: str
+    among: tuple[str, ...] = ()
+
+    def check(self, name: str, value: Any, bindings: Bindings) -> None:
+        """Refuse what is no array of so many strings."""
+        if not isinstance(value, np.ndarray) or value.dtype.kind not in "OUT":
+            bindings.refuse(name, "is no array of strings")
+        bindings.bind_shape(name, (self.entries,), value.shape)
+        if not all(isinstance(one, str) for one in value):
+            bindings.refuse(name, "holds entries that are no strings")
+        if self.among and not set(value) <= set(self.among):
+            bindings.refuse(name, f"holds other words than {self.among}")
+
+
+@dataclass(frozen=True)
 class Part(Rule):
     """An object of a kind, whose own arrays must fit in with the others."""
 

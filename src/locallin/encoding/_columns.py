@@ -1,0 +1,325 @@
+"""Columns of pandas, polars and Arrow tables and of arrays, in one form.
+
+A library is used only where the table at hand is its own.
+"""
+
+import math
+from collections.abc import Callable
+from datetime import date, datetime
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
+_DAY = np.timedelta64(1, "D")
+
+
+class Column(NamedTuple):
+    """A column: numbers (dates in days since 1970), or codes of levels.
+
+    Missing values are NaN, or have the code -1. ``declared`` tells whether the table
+    itself calls the column a category.
+    """
+
+    kind: str
+    values: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    levels: np.ndarray | None = None
+    is_integer: bool = False
+    declared: bool = False
+
+
+def is_frame(X) -> bool:
+    """Whether X is a table with named columns."""
+    return _reader(X) is not None
+
+
+def column_names(X) -> list:
+    """Names of the columns of a table."""
+    return list(X.column_names if hasattr(X, "column_names") else X.columns)
+
+
+def read_columns(X) -> list[Column]:
+    """All columns of a table, or of an array of two dimensions."""
+    read = _reader(X)
+    if read is None:
+        return [array_column(X[:, j]) for j in range(X.shape[1])]
+    return [read(X, j) for j in range(X.shape[1])]
+
+
+def _reader(X) -> Callable[[Any, int], Column] | None:
+    if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2:
+        return None
+    if hasattr(X, "iloc") and hasattr(X, "dtypes"):
+        return lambda X, j: _pandas_column(X.iloc[:, j])
+    if hasattr(X, "get_columns") and hasattr(X, "schema"):
+        return lambda X, j: _polars_column(X.to_series(j))
+    if hasattr(X, "column_names") and hasattr(X, "schema"):
+        return lambda X, j: _arrow_column(X.column(j))
+    return None
+
+
+# pandas
+
+
+def _pandas_column(series) -> Column:
+    dtype = series.dtype
+    kind = getattr(dtype, "kind", "O")
+    if hasattr(dtype, "categories"):
+        codes = series.cat.codes.to_numpy().astype(np.int64)
+        return _text(codes, dtype.categories.tolist(), declared=True)
+    if kind == "b":
+        return Column(BOOLEAN, series.to_numpy(dtype=float, na_value=np.nan))
+    if kind in "iuf":
+        values = series.to_numpy(dtype=float, na_value=np.nan)
+        return Column(NUMBER, values, is_integer=kind in "iu")
+    if kind == "M":
+        if getattr(dtype, "tz", None) is not None:
+            series = series.dt.tz_convert(None)
+        return Column(DATE, _days(series.to_numpy(dtype="datetime64[us]")))
+    if kind == "m":
+        return Column(NUMBER, series.to_numpy(dtype="timedelta64[us]") / _DAY)
+    if kind == "c":
+        raise ValueError("Complex data not supported.")
+    codes, levels = series.factorize()
+    return _sorted_out(codes.astype(np.int64), list(levels))
+
+
+# polars
+
+
+def _polars_column(series) -> Column:
+    dtype = series.dtype
+    name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+    if name == "Boolean":
+        return Column(BOOLEAN, _polars_numbers(series))
+    if dtype.is_numeric():
+        values = _polars_numbers(series)
+        return Column(NUMBER, values, is_integer=dtype.is_integer())
+    if name in ("Date", "Datetime"):
+        return Column(DATE, _polars_numbers(series.dt.timestamp("us")) / 8.64e10)
+    if name == "Duration":
+        seconds = _polars_numbers(series.dt.total_microseconds())
+        return Column(NUMBER, seconds / 8.64e10)
+    levels = series.drop_nulls().unique(maintain_order=True)
+    text = series.to_list() if name == "Object" else None
+    if text is not None:
+        return array_column(np.array(text, dtype=object))
+    # A rank among the levels, by a join on their strings.
+    strings = series.cast(_polars().String)
+    known = levels.cast(_polars().String)
+    table = known.to_frame("level").with_row_index("code")
+    found = strings.to_frame("level").join(
+        table, on="level", how="left", maintain_order="left"
+    )
+    codes = found["code"].cast(_polars().Int64).fill_null(-1).to_numpy()
+    return _text(codes, known.to_list(), declared=name in ("Categorical", "Enum"))
+
+
+def _polars():
+    import polars
+
+    return polars
+
+
+def _polars_numbers(series) -> np.ndarray:
+    cast = series.cast(_polars().Float64)
+    return np.array(cast.fill_null(float("nan")).to_numpy(), dtype=float)
+
+
+# Arrow
+
+
+def _arrow_column(chunked) -> Column:
+    import pyarrow as pa
+
+    kind = chunked.type
+    if pa.types.is_dictionary(kind):
+        array = chunked.unify_dictionaries().combine_chunks()
+        array = array if isinstance(array, pa.Array) else array.chunk(0)
+        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        return _text(codes, array.dictionary.to_pylist(), declared=True)
+    if pa.types.is_boolean(kind):
+        return Column(BOOLEAN, _arrow_numbers(chunked.cast(pa.int8())))
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        values = _arrow_numbers(chunked)
+        return Column(NUMBER, values, is_integer=pa.types.is_integer(kind))
+    if pa.types.is_decimal(kind):
+        return Column(NUMBER, _arrow_numbers(chunked))
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        stamps = chunked.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+        return Column(DATE, _arrow_numbers(stamps) / 8.64e10)
+    if pa.types.is_duration(kind):
+        spans = chunked.cast(pa.duration("us"), safe=False).cast(pa.int64())
+        return Column(NUMBER, _arrow_numbers(spans) / 8.64e10)
+    if pa.types.is_null(kind):
+        return Column(NUMBER, np.full(len(chunked), np.nan))
+    column = _arrow_column(chunked.cast(pa.string()).dictionary_encode())
+    return column._replace(declared=False)
+
+
+def _arrow_numbers(chunked) -> np.ndarray:
+    import pyarrow as pa
+
+    found = chunked.cast(pa.float64(), safe=False).to_numpy()
+    return np.array(found, dtype=float)
+
+
+# Arrays
+
+
+def array_column(values: np.ndarray) -> Column:
+    """A column of an array: numbers, or objects of any kind."""
+    kind = values.dtype.kind
+    if kind == "b":
+        return Column(BOOLEAN, values.astype(float))
+    if kind in "iuf":
+        return Column(NUMBER, values.astype(float), is_integer=kind in "iu")
+    if kind == "M":
+        return Column(DATE, _days(values.astype("datetime64[us]")))
+    if kind == "m":
+        return Column(NUMBER, values / _DAY)
+    if kind == "c":
+        raise ValueError("Complex data not supported.")
+    table: dict = {}
+    try:
+        codes = np.array([table.setdefault(v, len(table)) for v in values.tolist()])
+    except TypeError as error:  # a list, or something else that has no hash
+        raise _strange(str(error)) from None
+    levels = list(table)
+    missing = [place for place, level in enumerate(levels) if _is_missing(level)]
+    codes[np.isin(codes, missing)] = -1
+    return _sorted_out(codes, levels)
+
+
+def _is_missing(level) -> bool:
+    """None, NaN, NaT and pandas.NA."""
+    if level is None:
+        return True
+    try:
+        return bool(level != level)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def _sorted_out(codes: np.ndarray, levels: list) -> Column:
+    """What a column of objects holds, by what its levels are."""
+    used = np.unique(codes[codes >= 0])
+    kinds = {type(levels[code]) for code in used}
+    if not kinds:
+        return Column(NUMBER, np.full(len(codes), np.nan))
+    if kinds <= {bool, np.bool_}:
+        return Column(BOOLEAN, _looked_up(codes, used, levels))
+    if all(issubclass(kind, Real) and kind is not bool for kind in kinds):
+        values = _looked_up(codes, used, levels)
+        whole = all(issubclass(kind, int | np.integer) for kind in kinds)
+        return Column(NUMBER, values, is_integer=whole)
+    if all(issubclass(kind, date | datetime | np.datetime64) for kind in kinds):
+        stamps = _days(np.array([levels[code] for code in used], "datetime64[us]"))
+        return Column(DATE, _looked_up(codes, used, dict(zip(used, stamps))))  # noqa: B905
+    plain = str | bytes | Real | date | np.datetime64
+    strange = [kind for kind in kinds if not issubclass(kind, plain)]
+    if strange:
+        raise _strange(strange[0].__name__)
+    return _text(codes, levels)
+
+
+def _strange(what: str) -> TypeError:
+    return TypeError(
+        f"X holds objects that are no values ({what}): each argument must be a string "
+        "or a number, a date, or None where it is missing."
+    )
+
+
+def _looked_up(codes, used, levels) -> np.ndarray:
+    table = np.full(int(codes.max()) + 2, np.nan)  # the last is that of code -1
+    for code in used:
+        table[code] = float(levels[code])
+    return table[codes]
+
+
+def _text(codes: np.ndarray, levels: list, *, declared: bool = False) -> Column:
+    """Codes of levels as strings; levels that are the same string become one."""
+    names = [level_name(level) for level in levels]
+    known = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    if len(known) < len(names):
+        merged = np.array([*(known[name] for name in names), -1])
+        codes = merged[codes]
+    found = np.array(list(known), dtype=object)
+    return Column(TEXT, codes=codes, levels=found, declared=declared)
+
+
+def level_name(level) -> str:
+    """A level as a string; a whole number is the same with and without decimals."""
+    if isinstance(level, str):
+        return str(level)
+    if isinstance(level, bytes):
+        return level.decode(errors="replace")
+    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
+        return str(level)
+    number = float(level)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _days(stamps) -> np.ndarray:
+    """Days since 1970, NaN for NaT."""
+    return (stamps - np.datetime64(0, "us")) / _DAY
+
+
+# Other views of a column
+
+
+def as_levels(column: Column) -> Column:
+    """The column as codes of levels."""
+    if column.kind == TEXT:
+        return column
+    values = column.values
+    assert values is not None
+    is_missing = np.isnan(values)
+    found, inverse = np.unique(values[~is_missing], return_inverse=True)
+    codes = np.full(len(values), -1)
+    codes[~is_missing] = inverse
+    levels = found.astype(bool) if column.kind == BOOLEAN else found
+    return _text(codes, levels.tolist())
+
+
+def as_numbers(column: Column) -> tuple[np.ndarray, list[str]]:
+    """The column as numbers, and the levels that are none."""
+    if column.kind != TEXT:
+        assert column.values is not None
+        return column.values, []
+    return _parsed(column, _as_number)
+
+
+def as_days(column: Column) -> tuple[np.ndarray, list[str]]:
+    """The column as days since 1970, and the levels that are no date."""
+    if column.kind != TEXT:
+        assert column.values is not None
+        return column.values, []
+    return _parsed(column, _as_day)
+
+
+def _parsed(column: Column, parse: Callable[[str], float]):
+    assert column.levels is not None
+    assert column.codes is not None
+    table = np.array([*map(parse, column.levels), np.nan])
+    used = np.unique(column.codes[column.codes >= 0])
+    wrong = [str(column.levels[code]) for code in used if np.isnan(table[code])]
+    return table[column.codes], wrong
+
+
+def _as_number(level: str) -> float:
+    try:
+        number = float(level)
+    except ValueError:
+        return np.nan
+    return number if math.isfinite(number) else np.nan
+
+
+def _as_day(level: str) -> float:
+    try:
+        stamp = np.datetime64(level.strip().replace(" ", "T"), "us")
+    except ValueError:
+        return np.nan
+    return float(_days(stamp))

@@ -1,0 +1,248 @@
+"""What a table's columns become: chosen one by one, then laid out side by side."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+from locallin.encoding._columns import (
+    BOOLEAN,
+    DATE,
+    TEXT,
+    Column,
+    as_days,
+    as_levels,
+    as_numbers,
+)
+from locallin.encoding._dates import (
+    PART_NAMES,
+    TIME_SIN,
+    VALUE,
+    WEEKDAYS,
+    date_part,
+    weekdays,
+)
+from locallin.encoding._levels import Levels, Target, find_levels, level_codes
+
+CATEGORY, CONSTANT, IGNORED, NUMBER = "category", "constant", "ignored", "number"
+KINDS = (NUMBER, BOOLEAN, CATEGORY, DATE, CONSTANT, IGNORED)
+# Cyclic parts run from -1 to 1; opposite ones are as far apart as two levels.
+_CYCLIC_SCALE = 2.0
+# A deviation of zero, up to rounding.
+_NO_SPREAD = 1e-12
+# A component of a level is 0 or this: rows with two levels are 1 apart.
+_LEVEL_UNIT = np.sqrt(0.5)
+_LEAST_DEVIATION = 0.1
+_NORMAL_QUARTILES = 1.349  # distance of a normal distribution's quartiles
+
+
+_NO_LEVELS = Levels(np.empty(0, dtype=object), 0, False)
+
+
+class Source(NamedTuple):
+    """A number that components are made of: a column, or a part of its date."""
+
+    part: int
+    center: float
+    scale: float
+    is_binned: bool
+
+
+@dataclass
+class Fitted:
+    """What one column becomes."""
+
+    kind: str
+    sources: list[Source] = field(default_factory=list)
+    levels: Levels = _NO_LEVELS
+    has_means: bool = False
+    tells_missing: bool = False
+    missing_share: float = 0.0
+    shares: np.ndarray | None = None
+
+
+class Raw(NamedTuple):
+    """Rows of one column in numbers: its value or days, and the code of its level.
+
+    A code is -1 where the value is missing.
+    """
+
+    values: np.ndarray | None
+    codes: np.ndarray
+
+    @property
+    def is_missing(self) -> np.ndarray:
+        """Rows without a value."""
+        return self.codes < 0
+
+
+def given_kinds(encoder, names: list[str]) -> dict[int, str]:
+    """Kinds of columns that parameters tell, by place."""
+    found: dict[int, str] = {}
+    for parameter, kind in (
+        ("categorical", CATEGORY),
+        ("numeric", NUMBER),
+        ("dates", DATE),
+        ("ignore", IGNORED),
+    ):
+        chosen = getattr(encoder, parameter)
+        for column in chosen if chosen is not None else ():
+            place = _place(column, names, parameter)
+            if found.get(place, kind) != kind:
+                raise ValueError(
+                    f"Column {column!r} is in {parameter} and also in another of "
+                    "categorical, numeric, dates and ignore: choose one."
+                )
+            found[place] = kind
+    return found
+
+
+def _place(column, names: list[str], parameter: str) -> int:
+    """Place of a column that is given by name, or by place."""
+    if isinstance(column, int | np.integer) and -len(names) <= column < len(names):
+        return int(column) % len(names)
+    if column in names:
+        return names.index(column)
+    raise ValueError(
+        f"{parameter} names the column {column!r}, but X has the columns "
+        f"{', '.join(map(repr, names[:20]))}{', ...' if len(names) > 20 else ''}."
+    )
+
+
+def kind_of(column: Column, given: str | None, max_integer_levels: int) -> str:
+    """What a column is taken as: given, or by what it holds."""
+    if given is not None:
+        return given
+    if column.kind == TEXT or column.declared:
+        return CATEGORY
+    if column.kind == NUMBER and column.is_integer and max_integer_levels:
+        assert column.values is not None
+        known = column.values[~np.isnan(column.values)]
+        return CATEGORY if len(np.unique(known)) <= max_integer_levels else NUMBER
+    return column.kind
+
+
+def raw_rows(column: Column, kind: str, names: np.ndarray, what: str) -> Raw:
+    """A column in numbers, as its kind asks for; ``what`` names it in errors."""
+    if kind == CATEGORY:
+        return Raw(None, level_codes(as_levels(column), names))
+    if kind in (CONSTANT, IGNORED):
+        return Raw(None, np.zeros(0, np.int64))
+    if kind == DATE:
+        values, wrong = as_days(column)
+        noun, remedy = "dates", "dates=[...] takes ISO dates (2024-05-31 or 20:15:00)"
+    else:
+        values, wrong = as_numbers(column)
+        noun, remedy = "numbers", "mend it, or fit with categorical=[...]"
+    if wrong:
+        raise ValueError(
+            f"Column {what} is taken as {noun}, but holds {wrong[0]!r}: {remedy}; an "
+            "empty value is None or NaN."
+        )
+    if np.isinf(values).any():
+        raise ValueError(
+            f"Input X contains infinity or a value too large, in column {what}: "
+            "replace it, for example by NaN if it stands for a missing value."
+        )
+    if kind == DATE:
+        return Raw(values, weekdays(values))
+    return Raw(values, np.where(np.isnan(values), -1, 0))
+
+
+def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
+    """Lines or bins of a column of numbers, of dates or of booleans."""
+    assert raw.values is not None
+    there = raw.values[~raw.is_missing]
+    fitted = Fitted(kind, tells_missing=0 < len(there) < len(raw.values))
+    fitted.missing_share = 1 - len(there) / len(raw.values)
+    if len(there) == 0:
+        return fitted
+    if kind == BOOLEAN:
+        if there.min() < there.max():
+            fitted.sources.append(Source(VALUE, float(there.mean()), 1.0, False))
+        return fitted
+    if there.min() < there.max():
+        center, scale = _robust(there) if numbers == "robust" else _moments(there)
+        fitted.sources.append(Source(VALUE, center, scale, numbers == "piecewise"))
+    if kind == DATE:
+        _fit_parts(fitted, there)
+    return fitted
+
+
+def _moments(values: np.ndarray) -> tuple[float, float]:
+    size = max(float(np.abs(values).max()), np.finfo(float).tiny)
+    scaled = values / size  # squares stay within the range of numbers
+    return float(scaled.mean()) * size, max(float(scaled.std()) * size, _NO_SPREAD)
+
+
+def _robust(values: np.ndarray) -> tuple[float, float]:
+    """Median, and the deviation that the quartiles of a normal distribution tell."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    spread = (high / 2 - low / 2) * 2 / _NORMAL_QUARTILES
+    if not spread > 0:
+        spread = _moments(values)[1]
+    return float(middle), float(spread)
+
+
+def _fit_parts(fitted: Fitted, days: np.ndarray) -> None:
+    for part in range(VALUE + 1, len(PART_NAMES)):
+        if part >= TIME_SIN and (days == np.floor(days)).all():
+            continue
+        values = date_part(days, part)
+        if values.std() > _NO_SPREAD:
+            mean = float(values.mean())
+            fitted.sources.append(Source(part, mean, _CYCLIC_SCALE, False))
+    shares = np.bincount(weekdays(days), minlength=7) / len(days)
+    if np.count_nonzero(shares) > 1:
+        fitted.levels = Levels(WEEKDAYS, len(WEEKDAYS), False)
+        fitted.shares = shares
+
+
+def fit_category(column: Column, max_levels: int, min_rows: int, has_means) -> Fitted:
+    """Levels of a column; ``has_means`` tells by its levels if it has means."""
+    column = as_levels(column)
+    assert column.codes is not None
+    levels = find_levels(column, max_levels, min_rows, all_names=False)
+    is_missing = column.codes < 0
+    tells_missing = bool(is_missing.any() and not is_missing.all())
+    with_means = has_means(levels)
+    if with_means:
+        levels = find_levels(column, max_levels, min_rows, all_names=True)
+    if levels.n_kept + levels.pools < 2 and not tells_missing:
+        return Fitted(CONSTANT)
+    codes = level_codes(column, levels.names)
+    places = np.where(codes >= levels.n_kept, levels.n_kept, codes)
+    counts = np.bincount(places[codes >= 0], minlength=levels.n_kept + 1)
+    fitted = Fitted(CATEGORY, [], levels, with_means, tells_missing)
+    fitted.shares = counts / len(codes)
+    fitted.missing_share = float(is_missing.mean())
+    return fitted
+
+
+def level_units(fitted: Fitted, scaling: str) -> np.ndarray:
+    """What the components of levels, the pool and the flag are where they apply."""
+    n = fitted.levels.n_kept + fitted.levels.pools
+    if scaling == "distance":
+        return np.full(n + fitted.tells_missing, _LEVEL_UNIT)
+    shares = np.zeros(n) if fitted.shares is None else fitted.shares[:n]
+    if fitted.tells_missing:
+        shares = np.append(shares, fitted.missing_share)
+    return 1 / np.maximum(np.sqrt(shares * (1 - shares)), _LEAST_DEVIATION)
+
+
+def as_target(y, target_type: str, n_folds: int, rng) -> Target:
+    """Standardised columns of the target, and folds."""
+    y = np.asarray(y)
+    is_number = target_type == "numbers"
+    if target_type == "auto":
+        is_number = type_of_target(y, input_name="y").startswith("continuous")
+    if is_number:
+        values = y.astype(float)[:, None]
+    else:
+        classes, encoded = np.unique(y, return_inverse=True)
+        values = (encoded[:, None] == np.arange(len(classes))).astype(float)
+        values = values[:, 1:] if len(classes) == 2 else values
+    deviation = values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return Target(values, rng.permutation(len(y)) % n_folds)

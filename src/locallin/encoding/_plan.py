@@ -1,0 +1,218 @@
+"""From columns in numbers to components: what transform, C and ONNX have in common."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from locallin.encoding._columns import BOOLEAN
+from locallin.encoding._dates import PART_NAMES, VALUE, date_part
+from locallin.encoding._fitting import Raw
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding, encode_block
+
+# Deviations at which numbers end: beyond lie slips of the pen, and squares overflow.
+_FURTHEST = 1e4
+# Deviations where the smooth clip of robust scaling levels off.
+SMOOTH = 3.0
+
+
+class Places(NamedTuple):
+    """Where the components of a column begin, and where they end.
+
+    First come numbers, then means of the target, levels, the pool of other levels, and
+    the component for missing values.
+    """
+
+    numbers: int
+    means: int
+    levels: int
+    other: int
+    missing: int
+    end: int
+
+
+class Levels(NamedTuple):
+    """Levels of one column: their names, means and components.
+
+    The first ``n_kept`` names have a component; ``units`` are what these, the one of
+    other levels and the one of missing values are where they apply.
+    """
+
+    names: np.ndarray
+    n_kept: int
+    pools: bool
+    tells_missing: bool
+    means: np.ndarray  # (n_names, n_means)
+    units: np.ndarray
+
+    def unit_table(self) -> np.ndarray:
+        """Components at each code, the last two those of another and of no value."""
+        n = len(self.names)
+        table = np.zeros((n + 2, len(self.units)))
+        for code in range(n + 1):
+            place = min(code, self.n_kept)
+            if place < self.n_kept or self.pools:
+                table[code, place] = self.units[place]
+        if self.tells_missing:
+            table[n + 1, -1] = self.units[-1]
+        return table
+
+
+class Plan(NamedTuple):
+    """A fitted table encoder.
+
+    Sources are numbers: a column's values, or parts of its dates. ``encoding`` tells
+    what becomes of them, and ``is_bent`` which components have bent tails.
+    """
+
+    kinds: np.ndarray
+    levels: list[Levels]
+    source_columns: np.ndarray
+    source_parts: np.ndarray
+    encoding: Encoding
+    is_bent: np.ndarray
+    places: list[Places]
+
+    @property
+    def n_out(self) -> int:
+        """Number of components."""
+        return self.places[-1].end
+
+    @property
+    def number_places(self) -> np.ndarray:
+        """Places of the components that are made of sources."""
+        ranges = [np.arange(one.numbers, one.means) for one in self.places]
+        return np.concatenate(ranges)
+
+
+def plan_of(encoder) -> Plan:
+    """The plan of a fitted TableEncoder."""
+    encoding = _encoding(encoder)
+    sizes, levels, unit = [], [], 0
+    by_source = np.bincount(encoding.origins, minlength=len(encoder.source_columns_))
+    for j in range(encoder.n_features_in_):
+        start, stop = encoder.level_starts_[j : j + 2]
+        n_kept, pools = int(encoder.n_kept_[j]), bool(encoder.pools_[j])
+        tells = bool(encoder.tells_missing_[j])
+        n_means = encoder.level_means_.shape[1] * int(encoder.has_means_[j])
+        n_units = n_kept + pools + tells
+        levels.append(
+            Levels(
+                encoder.levels_[start:stop],
+                n_kept,
+                pools,
+                tells,
+                encoder.level_means_[start:stop, :n_means],
+                encoder.level_units_[unit : unit + n_units],
+            )
+        )
+        unit += n_units
+        n_numbers = int(by_source[encoder.source_columns_ == j].sum())
+        sizes.append([n_numbers, n_means, n_kept, int(pools), int(tells)])
+    return Plan(
+        encoder.kinds_,
+        levels,
+        encoder.source_columns_,
+        encoder.source_parts_,
+        encoding,
+        _is_bent(encoder)[encoding.origins],
+        _side_by_side(sizes),
+    )
+
+
+def _encoding(encoder) -> Encoding:
+    """What becomes of the sources, in double precision."""
+    table = np.zeros((6, len(encoder.center_)))
+    table[LEFT], table[SLOPE] = encoder.center_, 1 / encoder.scale_
+    table[LOW], table[HIGH] = -_FURTHEST, _FURTHEST
+    origins = np.flatnonzero(~encoder.is_binned_)
+    table = table[:, origins]
+    if encoder.bins_ is not None:
+        bins = encoder.bins_.kernel_state(np.float64)
+        binned = np.flatnonzero(encoder.is_binned_)[bins.origins]
+        origins = np.concatenate([origins, binned])
+        table = np.concatenate([table, bins.table], axis=1)
+    order = np.argsort(origins, kind="stable")
+    table = np.ascontiguousarray(table[:, order])
+    return Encoding(read_only(origins[order]), read_only(table))
+
+
+def _is_bent(encoder) -> np.ndarray:
+    kinds = encoder.kinds_[encoder.source_columns_]
+    is_value = (encoder.source_parts_ == VALUE) & (kinds != BOOLEAN)
+    return is_value & (encoder.numbers == "robust")
+
+
+def _side_by_side(sizes: list[list[int]]) -> list[Places]:
+    found, end = [], 0
+    for row in sizes:
+        starts = [end, *(end + np.cumsum(row)).tolist()]
+        end = starts[-1]
+        found.append(Places(*starts))
+    return found
+
+
+def is_sparse(plan: Plan) -> bool:
+    """Whether less than half of the components are not zero."""
+    n_full = sum(one.levels - one.numbers for one in plan.places)
+    n_full += sum(one.end > one.levels for one in plan.places)
+    return n_full * 2 < plan.n_out
+
+
+def source_values(columns, parts, raws: list[Raw], rows: slice) -> np.ndarray:
+    """Values of the sources, (n_rows, n_sources)."""
+    found = []
+    for j, part in zip(columns, parts, strict=True):
+        values = raws[j].values
+        if values is None:
+            raise ValueError("a column of levels has no numbers")
+        found.append(date_part(values[rows], part))
+    if not found:
+        n_rows = len(range(*rows.indices(max(len(raw.codes) for raw in raws))))
+        return np.empty((n_rows, 0))
+    return np.ascontiguousarray(np.array(found).T)
+
+
+def write_block(plan: Plan, raws: list[Raw], rows: slice, means, out) -> None:
+    """Fill a block of zeros; ``means`` are those of columns, where not of the plan."""
+    values = source_values(plan.source_columns, plan.source_parts, raws, rows)
+    numbers = np.empty((len(out), len(plan.encoding.origins)))
+    encode_block(read_only(values), plan.encoding, numbers)
+    bent = np.flatnonzero(plan.is_bent)
+    numbers[:, bent] /= np.sqrt(1 + (numbers[:, bent] / SMOOTH) ** 2)
+    out[:, plan.number_places] = numbers
+    for j, (levels, place) in enumerate(zip(plan.levels, plan.places, strict=True)):
+        if place.levels > place.means:
+            found = means[j][rows] if j in means else None
+            if found is None:
+                found = _means(levels, raws[j].codes[rows])
+            out[:, place.means : place.levels] = found
+        if place.end > place.levels:
+            _write_levels(levels, raws[j].codes[rows], place, out)
+
+
+def _means(levels: Levels, codes: np.ndarray) -> np.ndarray:
+    """Means of the target at the levels of rows; 0 at others and where missing."""
+    nothing = np.zeros((2, levels.means.shape[1]))
+    return np.concatenate([levels.means, nothing])[codes]
+
+
+def _write_levels(levels: Levels, codes, place: Places, out) -> None:
+    spot = np.minimum(codes, levels.n_kept)  # the last: other levels
+    shown = (spot < levels.n_kept) | levels.pools
+    is_missing = codes < 0
+    spot[is_missing] = place.missing - place.levels
+    shown[is_missing] = levels.tells_missing
+    rows = np.flatnonzero(shown)
+    out[rows, place.levels + spot[rows]] = levels.units[spot[rows]]
+
+
+def number_names(plan: Plan, j: int, name: str, is_binned: np.ndarray) -> list[str]:
+    """Names of a column's components that are made of sources."""
+    made: list[str] = []
+    for s in np.flatnonzero(plan.source_columns == j):
+        part = name + PART_NAMES[plan.source_parts[s]]
+        n = np.count_nonzero(plan.encoding.origins == s)
+        bins = [f"{part}_bin{t + 1}" for t in range(n)]
+        made += bins if is_binned[s] else [part]
+    return made

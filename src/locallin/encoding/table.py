@@ -1,0 +1,568 @@
+"""Tables as they come, in the numbers that local models see."""
+
+from collections.abc import Iterable
+from numbers import Integral
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    check_random_state,
+    column_or_1d,
+    validate_data,
+)
+
+from locallin.encoding._columns import (
+    Column,
+    column_names,
+    is_frame,
+    read_columns,
+)
+from locallin.encoding._dates import PART_NAMES
+from locallin.encoding._fitting import (
+    CATEGORY,
+    CONSTANT,
+    IGNORED,
+    KINDS,
+    Fitted,
+    Raw,
+    as_target,
+    fit_category,
+    fit_numbers,
+    given_kinds,
+    kind_of,
+    level_units,
+    raw_rows,
+)
+from locallin.encoding._levels import Target, cross_fitted_means, level_means
+from locallin.encoding._notes import notes_on
+from locallin.encoding._plan import (
+    Plan,
+    is_sparse,
+    number_names,
+    plan_of,
+    source_values,
+    write_block,
+)
+from locallin.encoding.piecewise import PiecewiseLinearEncoder
+from locallin.engine.invariants import (
+    INPUT,
+    Array,
+    CheckedState,
+    Part,
+    Rule,
+    Starts,
+    Strings,
+)
+from locallin.engine.parallel import row_blocks
+from locallin.engine.sklearn_api import (
+    Interval,
+    StrOptions,
+    check_feature_names_in,
+    check_sparse_output,
+    unchanged_on_error,
+    validate_parameters,
+)
+
+__all__ = ["TableEncoder"]
+
+# Rows that are encoded together.
+_BLOCK = 8192
+
+
+class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
+    """Encode a table with numbers, categories, dates and missing values.
+
+    Takes pandas, polars and Arrow tables and arrays as they come. Numbers are
+    standardised, or become positions within bins. A category becomes one component
+    for each level, and one for rare levels; a date the time since 1970, the season,
+    the weekday and the time of day. A value that is missing is 0 in all of these, and
+    has a component of its own, so that a model can tell what it means; a level that
+    training rows did not have counts as a rare one.
+
+    What a column is follows from its type: text, objects and categories are
+    categories, booleans and dates are what they are, other numbers are numbers.
+    ``categorical``, ``numeric``, ``dates`` and ``ignore`` say otherwise by column.
+
+    Parameters
+    ----------
+    numbers : {"standard", "robust", "piecewise"}, default="standard"
+        What numbers become. "standard" subtracts the mean and divides by the standard
+        deviation; "robust" does so with the median and the quartiles, and bends what
+        is further out, z / sqrt(1 + (z / 3)^2), so that heavy tails end at 3;
+        "piecewise" is :class:`PiecewiseLinearEncoder`.
+    n_bins : int, default=8
+        Number of bins of a feature, at the most. For numbers="piecewise".
+    strategy : {"quantile", "tree"}, default="quantile"
+        Where bins end. As in :class:`PiecewiseLinearEncoder`; "tree" needs y.
+    max_levels : int, default=50
+        Number of levels of a category with a component, at the most: the most
+        frequent ones. All others share one.
+    min_rows : int, default=5
+        Training rows that a level needs to have a component of its own.
+    level_scaling : {"distance", "frequency"}, default="distance"
+        What the component of a level is where it applies, else 0. "distance":
+        sqrt(1/2), so that rows that differ in one category are 1 apart; "frequency":
+        1 over its standard deviation, or over 0.1 if that is larger, so that rare
+        levels are further away.
+    target_means : {"auto", "all", "none"}, default="none"
+        Categories that have the mean of the target at their level as one more number,
+        shrunk to the mean of all rows where a level has few: those with more levels
+        than components, all, or none. With several classes there is one of each.
+        Needs y. ``fit_transform`` takes the means for a row from other rows
+        (cross-fitting): fit a model on what it returns, and not on ``transform`` of
+        the same rows.
+    target_type : {"auto", "classes", "numbers"}, default="auto"
+        What y is for strategy="tree". For target means too. "auto" takes numbers with
+        decimals as numbers, and everything else as classes.
+    n_folds : int, default=5
+        Number of folds of the cross-fitted means.
+    max_integer_levels : int, default=0
+        Integers with at most so many distinct values are categories.
+    categorical, numeric, dates, ignore : list of str or int, default=None
+        Names or places of columns that are taken as categories, as numbers, as dates,
+        or left out, whatever they hold. Text is read as numbers, or as ISO dates,
+        where asked.
+    sparse_output : bool or "auto", default=False
+        Whether ``transform`` returns a CSR matrix; "auto" does where that is smaller.
+    dtype : {"float32", "float64"}, default="float32"
+        Type of the components.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The folds of target means depend on it.
+
+    Attributes
+    ----------
+    kinds_ : ndarray of str of shape (n_features_in_,)
+        What each column is taken as: "number", "boolean", "category", "date",
+        "constant" or "ignored". The last two have no component.
+    notes_ : list of str
+        What to know of the columns: identifiers, columns that alone decide the target.
+    levels_ : ndarray of str of shape (n_levels,)
+        Levels of all categories, and weekdays of dates, one column after the other.
+    level_starts_ : ndarray of shape (n_features_in_ + 1,)
+        Column j has the levels ``levels_[level_starts_[j]:level_starts_[j + 1]]``.
+    n_kept_ : ndarray of shape (n_features_in_,)
+        How many of them, from the first on, have a component.
+    pools_, tells_missing_, has_means_ : ndarray of shape (n_features_in_,)
+        Whether a column has a component for other levels, one for missing values, and
+        means of the target.
+    level_means_ : ndarray of shape (n_levels, n_targets)
+        Mean of the target at each level, in deviations of the target.
+    level_units_ : ndarray of shape (n_level_components,)
+        What components of levels, of other levels and of missing values are where
+        they apply, column after column.
+    source_columns_, source_parts_ : ndarray of shape (n_sources,)
+        Numbers that components are made of: a column, and 0 for its value or 1 to 4
+        for sine and cosine of the season and of the time of day.
+    center_, scale_ : ndarray of shape (n_sources,)
+        What is subtracted from each, and by what it is divided.
+    is_binned_ : ndarray of shape (n_sources,)
+        Whether it goes through ``bins_`` instead.
+    bins_ : PiecewiseLinearEncoder or None
+        The encoder of numbers, for numbers="piecewise".
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X had names that are strings.
+
+    See Also
+    --------
+    PiecewiseLinearEncoder : Numbers alone, by bins.
+    sklearn.compose.ColumnTransformer : Transformers of your own, by column.
+    sklearn.preprocessing.TargetEncoder : Means of the target alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locallin import TableEncoder
+    >>> X = np.array([["rent", 30], ["own", 52], ["rent", None], ["own", 41]], object)
+    >>> encoder = TableEncoder(min_rows=1).fit(X)
+    >>> encoder.get_feature_names_out(["home", "age"])
+    array(['home=own', 'home=rent', 'age', 'age=(missing)'], dtype=object)
+    >>> encoder.transform([["rent", None], ["boat", 41]]).round(2)
+    array([[0.  , 0.71, 0.  , 0.71],
+           [0.  , 0.  , 0.  , 0.  ]], dtype=float32)
+    """
+
+    _parameter_constraints: dict = {
+        "numbers": [StrOptions({"standard", "robust", "piecewise"})],
+        "n_bins": [Interval(Integral, 1, 10_000, closed="both")],
+        "strategy": [StrOptions({"quantile", "tree"})],
+        "max_levels": [Interval(Integral, 0, None, closed="left")],
+        "min_rows": [Interval(Integral, 1, None, closed="left")],
+        "level_scaling": [StrOptions({"distance", "frequency"})],
+        "target_means": [StrOptions({"auto", "all", "none"})],
+        "target_type": [StrOptions({"auto", "classes", "numbers"})],
+        "n_folds": [Interval(Integral, 2, None, closed="left")],
+        "max_integer_levels": [Interval(Integral, 0, None, closed="left")],
+        "categorical": ["array-like", None],
+        "numeric": ["array-like", None],
+        "dates": ["array-like", None],
+        "ignore": ["array-like", None],
+        "sparse_output": ["boolean", StrOptions({"auto"})],
+        "dtype": [StrOptions({"float32", "float64"})],
+        "random_state": ["random_state"],
+    }
+
+    _fitted_mark = "kinds_"
+
+    def _invariants(self) -> dict[str, Rule]:
+        n_units, n_binned = self._count_units(), self._count_binned()
+        rules: dict[str, Rule] = {
+            **INPUT,
+            "kinds_": Strings("features", KINDS),
+            "levels_": Strings("levels"),
+            "level_starts_": Starts("features", "levels"),
+            "n_kept_": Array(("features",), "i", least=0),
+            "pools_": Array(("features",), "b"),
+            "tells_missing_": Array(("features",), "b"),
+            "has_means_": Array(("features",), "b"),
+            "level_means_": Array(("levels", "targets")),
+            "level_units_": Array((n_units,)),
+            "source_columns_": Array(
+                ("sources",), "i", least=0, below="features", ascending=True
+            ),
+            "source_parts_": Array(("sources",), "i", least=0, below=len(PART_NAMES)),
+            "center_": Array(("sources",), squares=False),
+            "scale_": Array(("sources",), squares=False, least=np.finfo(float).tiny),
+            "is_binned_": Array(("sources",), "b"),
+        }
+        if n_binned:
+            rules["bins_"] = Part(
+                PiecewiseLinearEncoder, {"tells_missing_": (n_binned,)}
+            )
+        return rules
+
+    def __init__(
+        self,
+        *,
+        numbers: str = "standard",
+        n_bins: int = 8,
+        strategy: str = "quantile",
+        max_levels: int = 50,
+        min_rows: int = 5,
+        level_scaling: str = "distance",
+        target_means: str = "none",
+        target_type: str = "auto",
+        n_folds: int = 5,
+        max_integer_levels: int = 0,
+        categorical: Iterable | None = None,
+        numeric: Iterable | None = None,
+        dates: Iterable | None = None,
+        ignore: Iterable | None = None,
+        sparse_output: bool | str = False,
+        dtype: str = "float32",
+        random_state=None,
+    ):
+        self.numbers = numbers
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.max_levels = max_levels
+        self.min_rows = min_rows
+        self.level_scaling = level_scaling
+        self.target_means = target_means
+        self.target_type = target_type
+        self.n_folds = n_folds
+        self.max_integer_levels = max_integer_levels
+        self.categorical = categorical
+        self.numeric = numeric
+        self.dates = dates
+        self.ignore = ignore
+        self.sparse_output = sparse_output
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        tags.target_tags.required = self._needs_y()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    def _needs_y(self) -> bool:
+        by_tree = self.numbers == "piecewise" and self.strategy == "tree"
+        return by_tree or self.target_means != "none"
+
+    def fit(self, X, y=None):
+        """Find out what the columns hold, and what they become.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            A pandas or polars frame, an Arrow table, or an array, of objects if its
+            columns are of several kinds. None, NaN, NaT and null are missing values.
+        y : array-like of shape (n_samples,), default=None
+            Classes or numbers, for target means and strategy="tree"; also looked at
+            for ``notes_``.
+
+        Returns
+        -------
+        self : object
+            The encoder.
+        """
+        self._fit(X, y)
+        return self
+
+    def fit_transform(self, X, y=None):
+        """Fit, and encode the rows; means of the target are cross-fitted.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            As for ``fit``.
+        y : array-like of shape (n_samples,), default=None
+            As for ``fit``.
+
+        Returns
+        -------
+        {ndarray, CSR matrix} of shape (n_samples, n_features_out)
+            The components.
+        """
+        raws, target, n_rows = self._fit(X, y)
+        means: dict[int, np.ndarray] = {}
+        if target is not None:
+            for j in np.flatnonzero(self.has_means_).tolist():
+                n_levels = len(self._levels_of(j))
+                means[j] = cross_fitted_means(raws[j].codes, n_levels, target)
+        return self._encode(raws, means, n_rows)
+
+    def transform(self, X):
+        """Encode the rows.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Columns as in ``fit``.
+
+        Returns
+        -------
+        {ndarray, CSR matrix} of shape (n_samples, n_features_out)
+            The components, column by column.
+        """
+        check_is_fitted(self)
+        X = self._take(X, reset=False)
+        raws = self._raw(read_columns(X), self._names(X))
+        return self._encode(raws, {}, X.shape[0])
+
+    # Fitting
+
+    def _take(self, X, *, reset: bool):
+        if isinstance(X, list | tuple):
+            X = np.array(X, dtype=object)
+        if not is_frame(X):
+            return validate_data(
+                self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
+            )
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        if not X.shape[0]:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 "
+                "is required."
+            )
+        return X
+
+    def _fit(self, X, y) -> tuple[list[Raw], Target | None, int]:
+        validate_parameters(self)
+        with unchanged_on_error(self):
+            X = self._take(X, reset=True)
+            y = self._take_target(X, y)
+            rng = check_random_state(self.random_state)
+            target = None
+            if self.target_means != "none":
+                target = as_target(y, self.target_type, self.n_folds, rng)
+            names, columns = self._names(X), read_columns(X)
+            given = given_kinds(self, names)
+            fitted = [
+                self._fit_column(column, given.get(j), names[j])
+                for j, column in enumerate(columns)
+            ]
+            self._set_columns(fitted)
+            raws = self._raw(columns, names)
+            self._fit_bins(raws, y)
+            self._fit_means(raws, target)
+            in_use = [
+                None if kind == IGNORED else column
+                for kind, column in zip(self.kinds_, columns, strict=True)
+            ]
+            self.notes_ = notes_on(in_use, raws, names, y)
+        return raws, target, X.shape[0]
+
+    def _take_target(self, X, y):
+        if y is None:
+            if self._needs_y():
+                raise ValueError(
+                    f"{type(self).__name__} requires y to be passed, but the target y "
+                    "is None: target_means and strategy='tree' are made of it."
+                )
+            return None
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+        return y
+
+    def _names(self, X) -> list[str]:
+        if is_frame(X):
+            return [str(name) for name in column_names(X)]
+        names = getattr(self, "feature_names_in_", None)
+        if names is None:
+            return [f"x{j}" for j in range(X.shape[1])]
+        return list(names)
+
+    def _fit_column(self, column: Column, given: str | None, name: str) -> Fitted:
+        kind = kind_of(column, given, self.max_integer_levels)
+        if kind == IGNORED:
+            return Fitted(IGNORED)
+        if kind == CATEGORY:
+            return fit_category(column, self.max_levels, self.min_rows, self._has_means)
+        raw = raw_rows(column, kind, np.empty(0, dtype=object), repr(name))
+        fitted = fit_numbers(raw, kind, self.numbers)
+        if not fitted.sources and not fitted.tells_missing:
+            return Fitted(CONSTANT)
+        return fitted
+
+    def _has_means(self, levels) -> bool:
+        return self.target_means == "all" or (
+            self.target_means == "auto" and levels.pools
+        )
+
+    def _set_columns(self, fitted: list[Fitted]) -> None:
+        self.kinds_ = np.array([f.kind for f in fitted], dtype=object)
+        names = [f.levels.names for f in fitted]
+        self.levels_ = np.concatenate(names).astype(object)
+        self.level_starts_ = np.cumsum([0, *map(len, names)])
+        self.n_kept_ = np.array([f.levels.n_kept for f in fitted], dtype=np.int64)
+        self.pools_ = np.array([f.levels.pools for f in fitted])
+        self.tells_missing_ = np.array([f.tells_missing for f in fitted])
+        self.has_means_ = np.array([f.has_means for f in fitted])
+        sources = [(j, *s) for j, f in enumerate(fitted) for s in f.sources]
+        table = np.array(sources, dtype=float).reshape(-1, 5)
+        self.source_columns_ = table[:, 0].astype(np.int64)
+        self.source_parts_ = table[:, 1].astype(np.int64)
+        self.center_, self.scale_ = map(np.ascontiguousarray, table[:, 2:4].T)
+        self.is_binned_ = table[:, 4].astype(bool)
+        units = [level_units(f, self.level_scaling) for f in fitted]
+        self.level_units_ = np.concatenate(units)
+
+    def _fit_bins(self, raws: list[Raw], y) -> None:
+        self.bins_ = None
+        if self.is_binned_.any():
+            bins = PiecewiseLinearEncoder(
+                self.n_bins,
+                strategy=self.strategy,
+                target_type=self.target_type,
+                missing="none",
+            )
+            numbers = source_values(
+                self.source_columns_[self.is_binned_],
+                self.source_parts_[self.is_binned_],
+                raws,
+                slice(None),
+            )
+            self.bins_ = bins.fit(numbers, y)
+
+    def _fit_means(self, raws: list[Raw], target: Target | None) -> None:
+        self.level_means_ = np.zeros((len(self.levels_), 0))
+        if target is None:
+            return
+        self.level_means_ = np.zeros((len(self.levels_), target.values.shape[1]))
+        for j in np.flatnonzero(self.has_means_):
+            start, stop = self.level_starts_[j : j + 2]
+            means = level_means(raws[j].codes, stop - start, target)
+            self.level_means_[start:stop] = means
+
+    # Encoding
+
+    def _levels_of(self, j: int) -> np.ndarray:
+        return self.levels_[self.level_starts_[j] : self.level_starts_[j + 1]]
+
+    def _raw(self, columns: list[Column], names: list[str]) -> list[Raw]:
+        """The columns in numbers."""
+        return [
+            raw_rows(column, self.kinds_[j], self._levels_of(j), repr(names[j]))
+            for j, column in enumerate(columns)
+        ]
+
+    def plan(self) -> Plan:
+        """What becomes of the columns, as arrays: for exports.
+
+        Returns
+        -------
+        Plan
+            Sources, levels and places of the components.
+        """
+        check_is_fitted(self)
+        return plan_of(self)
+
+    def _encode(self, raws: list[Raw], means: dict[int, np.ndarray], n_rows: int):
+        plan = plan_of(self)
+        wants_sparse = self.sparse_output
+        if wants_sparse == "auto":
+            wants_sparse = is_sparse(plan)
+        if not wants_sparse:
+            out = np.zeros((n_rows, plan.n_out), self.dtype)
+            for start, stop in row_blocks(n_rows, _BLOCK):
+                write_block(plan, raws, slice(start, stop), means, out[start:stop])
+            return out
+        check_sparse_output(self)
+        blocks = []
+        for start, stop in row_blocks(n_rows, _BLOCK):
+            block = np.zeros((stop - start, plan.n_out), self.dtype)
+            write_block(plan, raws, slice(start, stop), means, block)
+            blocks.append(sparse.csr_matrix(block))
+        return sparse.vstack(blocks, format="csr")
+
+    # What the components are
+
+    def get_feature_names_out(self, input_features=None) -> np.ndarray:
+        """Names of the components.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns of X; those seen at fit where None.
+
+        Returns
+        -------
+        ndarray of str
+            Names such as "age", "age_bin1", "home=rent", "home=(other)",
+            "home=(missing)", "home_mean", "bought_year_sin".
+        """
+        check_is_fitted(self)
+        names = check_feature_names_in(self, input_features)
+        plan, made = plan_of(self), []
+        for j, name in enumerate(names):
+            levels = plan.levels[j]
+            made += number_names(plan, j, name, self.is_binned_)
+            n_means = levels.means.shape[1]
+            each = [f"{name}_mean{t}" for t in range(n_means)]
+            made += each if n_means != 1 else [f"{name}_mean"]
+            made += [f"{name}={level}" for level in levels.names[: levels.n_kept]]
+            made += [f"{name}=(other)"] * levels.pools
+            made += [f"{name}=(missing)"] * levels.tells_missing
+        return np.array(made, dtype=object)
+
+    def get_feature_origins(self) -> np.ndarray:
+        """The input column that each component is made from.
+
+        Returns
+        -------
+        ndarray of int of shape (n_features_out,)
+            Indices of columns of X.
+        """
+        check_is_fitted(self)
+        sizes = [one.end - one.numbers for one in plan_of(self).places]
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    def _count_units(self) -> int:
+        """Components of levels; -1 where the fitted attributes make no sense."""
+        try:
+            return int(np.sum(self.n_kept_ + self.pools_ + self.tells_missing_))
+        except (AttributeError, TypeError, ValueError):
+            return -1
+
+    def _count_binned(self) -> int:
+        flags = vars(self).get("is_binned_")
+        return int(np.count_nonzero(flags)) if isinstance(flags, np.ndarray) else 0

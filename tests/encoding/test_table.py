@@ -1,0 +1,394 @@
+"""Tables of every library in, the same components out."""
+
+import pickle
+import sys
+from datetime import date, datetime
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
+from locallin.engine.invariants import InvalidModelError
+
+pd = pytest.importorskip("pandas")
+HALF = np.sqrt(0.5)
+
+
+@pytest.fixture
+def frame():
+    """Two hundred rows of every kind of column, with gaps."""
+    rng = np.random.RandomState(0)
+    n = 200
+    made = pd.DataFrame(
+        {
+            "income": np.exp(rng.normal(size=n)),
+            "age": rng.randint(18, 80, n),
+            "home": rng.choice(["rent", "own", "parents"], n, p=[0.6, 0.38, 0.02]),
+            "job": pd.Categorical(rng.choice(list("abcdef"), n)),
+            "member": rng.uniform(size=n) < 0.3,
+            "since": pd.to_datetime("2020-01-01")
+            + pd.to_timedelta(rng.randint(0, 1000 * 24, n), unit="h"),
+            "country": "NL",
+            "never": np.nan,
+        }
+    )
+    made["home"] = made["home"].astype(object)
+    made.loc[::9, "income"] = np.nan
+    made.loc[::11, "home"] = None
+    made.loc[::13, "since"] = pd.NaT
+    return made
+
+
+@pytest.fixture
+def labels(frame):
+    score = np.log(frame.income.fillna(1)) + (frame.home == "rent") - frame.member
+    return (score > 0.5).to_numpy().astype(int)
+
+
+def tables(frame):
+    """The same rows as the other libraries hold them."""
+    polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    objects = frame.astype(object).where(frame.notna(), None).to_numpy()
+    return {
+        "polars": polars.from_pandas(frame),
+        "arrow": arrow.Table.from_pandas(frame),
+        "chunks": arrow.concat_tables(
+            arrow.Table.from_pandas(part, preserve_index=False)
+            for part in (frame.iloc[:70], frame.iloc[70:])
+        ),
+        "objects": objects,
+        "lists": objects.tolist(),
+        "pandas with arrow": arrow.Table.from_pandas(frame).to_pandas(
+            types_mapper=pd.ArrowDtype
+        ),
+        "nullable": frame.convert_dtypes(),
+    }
+
+
+def test_kinds_and_names(frame):
+    encoder = TableEncoder().fit(frame)
+    assert_array_equal(
+        encoder.kinds_,
+        [
+            "number",
+            "number",
+            "category",
+            "category",
+            "boolean",
+            "date",
+            "constant",
+            "constant",
+        ],
+    )
+    names = list(encoder.get_feature_names_out())
+    jobs = [f"job={level}" for level in frame.job.value_counts().index]
+    assert names[:7] == [
+        *("income", "income=(missing)", "age"),
+        *("home=rent", "home=own", "home=(other)", "home=(missing)"),
+    ]
+    assert set(names[7:13]) == set(jobs)
+    assert names[13:] == [
+        *("member", "since", "since_year_sin", "since_year_cos"),
+        *("since_time_sin", "since_time_cos"),
+        *(f"since={day}day" for day in DAYS),
+        "since=(missing)",
+    ]
+    origins = encoder.get_feature_origins()
+    columns = frame.columns[origins]
+    assert all(
+        name.startswith(column) for name, column in zip(names, columns, strict=True)
+    )
+    assert_array_equal(encoder.feature_names_in_, frame.columns)
+    assert encoder.notes_ == []
+
+
+DAYS = ["Mon", "Tues", "Wednes", "Thurs", "Fri", "Satur", "Sun"]
+
+
+def test_every_library_gives_the_same(frame, labels):
+    encoder = TableEncoder(target_means="all", random_state=0)
+    wanted = encoder.fit_transform(frame, labels)
+    assert wanted.dtype == np.float32
+    assert wanted.flags.c_contiguous
+    plain = encoder.transform(frame)
+    for name, table in tables(frame).items():
+        again = clone(encoder)
+        assert_allclose(
+            again.fit_transform(table, labels), wanted, atol=1e-6, err_msg=name
+        )
+        assert_array_equal(again.kinds_, encoder.kinds_, name)
+        if name not in ("objects", "lists"):
+            assert_allclose(encoder.transform(table), plain, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize("numbers", ["standard", "robust", "piecewise"])
+def test_numbers_are_what_they_should_be(numbers, frame):
+    encoder = TableEncoder(numbers=numbers, dtype="float64").fit(frame)
+    made = encoder.transform(frame)
+    origins = encoder.get_feature_origins()
+    names = encoder.get_feature_names_out()
+    for j, column in enumerate(["income", "age"]):
+        x = frame[column].to_numpy(float)
+        here = made[:, (origins == j) & [not n.endswith(")") for n in names]]
+        there = ~np.isnan(x)
+        if numbers == "standard":
+            wanted = (x - np.nanmean(x)) / np.nanstd(x)
+            wanted = wanted[:, None]
+        elif numbers == "robust":
+            low, middle, high = np.nanquantile(x, [0.25, 0.5, 0.75])
+            z = (x - middle) / (high - low) * 1.349
+            wanted = (z / np.sqrt(1 + z**2 / 9))[:, None]
+            assert np.abs(here).max() < 3
+        else:
+            bins = PiecewiseLinearEncoder(missing="none").fit(x[:, None])
+            wanted = bins.transform(x[:, None])
+        assert_allclose(here[there], wanted[there], atol=1e-9)
+        assert_allclose(here[~there], 0)
+
+
+def test_levels_missing_and_unseen(frame):
+    encoder = TableEncoder(max_levels=2, dtype="float64").fit(frame)
+    names = list(encoder.get_feature_names_out())
+    home = [names.index(f"home={level}") for level in ("rent", "own")]
+    other, gap = names.index("home=(other)"), names.index("home=(missing)")
+    new = frame.iloc[:4].copy()
+    new["home"] = ["own", "boat", None, "parents"]
+    new["job"] = ["zz", None, "a", "b"]
+    made = encoder.transform(new)
+    assert_allclose(made[0, [*home, other, gap]], [0, HALF, 0, 0])
+    assert_allclose(made[1, [*home, other, gap]], [0, 0, HALF, 0])
+    assert_allclose(made[2, [*home, other, gap]], [0, 0, 0, HALF])
+    assert_allclose(made[3, [*home, other, gap]], [0, 0, HALF, 0])
+    # Rows that differ in one category only are 1 apart.
+    assert_allclose(np.linalg.norm(made[0, home] - made[1, home]), HALF)
+    job = [i for i, name in enumerate(names) if name.startswith("job=")]
+    assert len(job) == 3  # two levels, and the others; nothing was missing
+    assert_allclose(made[1, job], 0)
+
+
+def test_thousands_of_levels_stay_few_components():
+    rng = np.random.RandomState(0)
+    city = rng.randint(5000, size=20000).astype(str).astype(object)
+    effect = rng.normal(size=5000)
+    y = (effect[city.astype(int)] + rng.normal(size=20000) > 0).astype(int)
+    X = city[:, None]
+    assert TableEncoder().fit_transform(X).shape == (20000, 51)
+    encoder = TableEncoder(max_levels=5, target_means="auto", random_state=0)
+    made = encoder.fit_transform(X, y)
+    assert made.shape == (20000, 7)
+    # What other rows say of a city helps; what a row says of itself must not.
+    assert np.corrcoef(made[:, 0], effect[city.astype(int)])[0, 1] > 0.5
+    noise = rng.randint(2, size=20000)
+    made = encoder.fit_transform(X, noise)
+    assert abs(np.corrcoef(made[:, 0], noise)[0, 1]) < 0.03
+    assert np.corrcoef(encoder.transform(X)[:, 0], noise)[0, 1] > 0.2
+
+
+def test_target_means_of_classes_and_numbers(frame, labels):
+    home = frame[["home"]]
+    encoder = TableEncoder(target_means="all", random_state=0, dtype="float64")
+    two = encoder.fit(home, labels)
+    known = (frame.home == "rent").to_numpy()
+    z = (labels - labels.mean()) / labels.std()
+    wanted = z[known].sum() / (known.sum() + 10)
+    assert_allclose(two.transform(home)[known, 0], wanted)
+    assert_allclose(two.transform(home)[frame.home.isna(), 0], 0)
+    three = clone(encoder).fit(home, frame.age % 3)
+    assert list(three.get_feature_names_out()[:3]) == [
+        "home_mean0",
+        "home_mean1",
+        "home_mean2",
+    ]
+    assert clone(encoder).fit(home, frame.age / 7).level_means_.shape[1] == 1
+    encoder.set_params(target_type="numbers").fit(home, frame.age % 3)
+    assert encoder.level_means_.shape[1] == 1
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        encoder.fit(home)
+
+
+def test_dates_have_parts():
+    days = pd.date_range("2021-03-01", periods=400, freq="D").to_series()
+    X = pd.DataFrame({"day": days.to_numpy()})
+    encoder = TableEncoder(dtype="float64").fit(X)
+    names = list(encoder.get_feature_names_out())
+    assert not any("time" in name for name in names)
+    made = pd.DataFrame(encoder.transform(X), columns=names)
+    for day in ("Monday", "Sunday"):
+        assert_array_equal(made[f"day={day}"] > 0, days.dt.day_name() == day)
+    assert (np.diff(made["day"]) > 0).all()
+    season = made["day_year_cos"].to_numpy()
+    assert_allclose(season[days.dt.day_of_year == 182], season.min(), atol=1e-3)
+    for other in (
+        [[d] for d in days.dt.date],
+        [[d.to_pydatetime()] for d in days],
+        days.to_numpy()[:, None],
+    ):
+        assert_allclose(TableEncoder(dtype="float64").fit_transform(other), made)
+    text = X.astype(str)
+    told = TableEncoder(dates=["day"], dtype="float64")
+    assert_allclose(told.fit_transform(text), made)
+    with pytest.raises(ValueError, match=r"'day' is taken as dates, but holds 'soon'"):
+        told.fit(pd.DataFrame({"day": ["soon", "2020-01-01"]}))
+
+
+def test_choices_by_column(frame, labels):
+    encoder = TableEncoder(
+        categorical=["age"], ignore=["income", -1], numeric=["member"]
+    ).fit(frame)
+    assert encoder.kinds_[1] == "category"
+    assert encoder.kinds_[0] == encoder.kinds_[7] == "ignored"
+    assert encoder.kinds_[4] == "number"
+    assert any(name.startswith("age=") for name in encoder.get_feature_names_out())
+    text = pd.DataFrame({"n": ["1", "2.5", None, "-3e2"] * 9})
+    assert TableEncoder().fit(text).kinds_[0] == "category"
+    told = TableEncoder(numeric=["n"], dtype="float64").fit(text)
+    assert_allclose(told.center_, np.mean([1, 2.5, -300]))
+    assert TableEncoder(max_integer_levels=100).fit(frame).kinds_[1] == "category"
+    for wrong, message in (
+        ({"ignore": ["incme"]}, r"ignore names the column 'incme', but X has"),
+        ({"ignore": ["age"], "numeric": [1]}, "choose one"),
+        ({"categorical": "age"}, "must be an array-like"),
+        ({"numeric": ["home"]}, r"'home' is taken as numbers, but holds '\w+'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TableEncoder(**wrong).fit(frame)
+    with pytest.raises(ValueError, match=r"infinity.*'income'"):
+        TableEncoder().fit(frame.assign(income=np.inf))
+
+
+def test_a_category_of_numbers_is_the_same_with_and_without_gaps():
+    X = pd.DataFrame({"code": [1, 2, 3] * 10})
+    encoder = TableEncoder(categorical=["code"]).fit(X)
+    assert list(encoder.levels_) == ["1", "2", "3"]
+    for other in ([1.0, np.nan, 3.0], ["1", None, "3"], pd.Categorical([1, None, 3])):
+        made = encoder.transform(pd.DataFrame({"code": other}))
+        assert_allclose(made, np.array([[HALF, 0, 0], [0, 0, 0], [0, 0, HALF]]))
+    flags = TableEncoder(categorical=[0]).fit(np.array([[True], [False]] * 9))
+    assert set(flags.levels_) == {"True", "False"}
+
+
+def test_sparse_output(frame):
+    dense = TableEncoder().fit_transform(frame)
+    made = TableEncoder(sparse_output=True).fit_transform(frame)
+    assert sparse.issparse(made)
+    assert made.format == "csr"
+    assert made.dtype == np.float32
+    assert_array_equal(made.toarray(), dense)
+    levels = frame[["home", "job"]]
+    for columns, is_sparse in ((levels, True), (frame[["income", "age"]], False)):
+        made = TableEncoder(sparse_output="auto").fit_transform(columns)
+        assert sparse.issparse(made) == is_sparse
+    encoder = TableEncoder(sparse_output=True).set_output(transform="pandas")
+    with pytest.raises(ValueError, match="set_output asks for pandas"):
+        encoder.fit_transform(frame)
+
+
+def test_rare_levels_are_further_away_by_frequency(frame):
+    encoder = TableEncoder(level_scaling="frequency").fit(frame)
+    made = pd.DataFrame(encoder.transform(frame), columns=list(names_of(encoder)))
+    share = (frame.home == "own").mean()
+    assert_allclose(made["home=own"].max(), 1 / np.sqrt(share * (1 - share)), rtol=1e-6)
+    assert made["home=(missing)"].max() > made["home=own"].max()
+
+
+def names_of(encoder):
+    return encoder.get_feature_names_out()
+
+
+def test_notes_tell_identifiers_and_leaks(frame, labels):
+    n = len(frame)
+    given = frame.assign(
+        customer_id=np.arange(n) + 1000,
+        name=[f"name {i}" for i in range(n)],
+        answer=np.where(labels, "yes", "no"),
+        reading=labels + np.linspace(0, 0.4, n),
+    )
+    notes = TableEncoder().fit(given, labels).notes_
+    assert [note.split("'")[1] for note in notes] == [
+        "customer_id",
+        "name",
+        "answer",
+        "reading",
+    ]
+    told = TableEncoder(ignore=["customer_id", "name", "answer", "reading"])
+    assert told.fit(given, labels).notes_ == []
+
+
+def test_in_a_search_with_a_classifier(frame, labels):
+    pipe = make_pipeline(TableEncoder(), LLSVMClassifier(4, random_state=0))
+    grid = {"tableencoder__numbers": ["standard", "piecewise"]}
+    search = GridSearchCV(pipe, grid, cv=2).fit(frame, labels)
+    assert search.best_score_ > 0.8
+    made = TableEncoder().set_output(transform="pandas").fit_transform(frame)
+    assert list(made.columns[:2]) == ["income", "income=(missing)"]
+    linear = make_pipeline(TableEncoder(), LogisticRegression()).fit(frame, labels)
+    assert linear.score(frame, labels) > 0.8
+
+
+def test_files_and_pickles(frame, labels, tmp_path):
+    pytest.importorskip("skops")
+    from locallin.export import load, save
+
+    for settings in ({"target_means": "all"}, {"numbers": "piecewise"}):
+        encoder = TableEncoder(random_state=0, **settings).fit(frame, labels)
+        save(encoder, tmp_path / "table.skops")
+        again = load(tmp_path / "table.skops")
+        assert_array_equal(again.transform(frame), encoder.transform(frame))
+        again = pickle.loads(pickle.dumps(encoder))
+        assert_array_equal(again.transform(frame), encoder.transform(frame))
+
+
+DAMAGES = {
+    "kinds_": lambda a: np.where(a == "date", "dates", a).astype(object),
+    "levels_": lambda a: a[1:],
+    "level_starts_": lambda a: a[::-1].copy(),
+    "n_kept_": lambda a: a + 1,
+    "pools_": lambda a: ~a,
+    "level_units_": lambda a: a[1:],
+    "source_columns_": lambda a: a + 100,
+    "source_parts_": lambda a: a + 5,
+    "scale_": lambda a: 0 * a,
+    "is_binned_": lambda a: ~a,
+}
+
+
+@pytest.mark.parametrize("name", DAMAGES)
+def test_damaged_state_is_refused(name, frame):
+    encoder = TableEncoder(numbers="piecewise").fit(frame)
+    setattr(encoder, name, DAMAGES[name](getattr(encoder, name)))
+    with pytest.raises(InvalidModelError, match="the model is damaged"):
+        pickle.loads(pickle.dumps(encoder))
+
+
+def test_columns_that_do_not_fit_are_named(frame):
+    encoder = TableEncoder().fit(frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        encoder.transform(frame.drop(columns="age"))
+    with pytest.raises(ValueError, match=r"'age' is taken as numbers, but holds 'old'"):
+        encoder.transform(frame.assign(age="old"))
+    with pytest.raises(TypeError, match="no values"):
+        TableEncoder().fit(np.array([[{}], [1]], dtype=object))
+    with pytest.raises(ValueError, match=r"0 sample\(s\)"):
+        encoder.fit(frame.iloc[:0])
+
+
+def test_objects_need_no_pandas(monkeypatch):
+    rows = [
+        ["a", 1, None, date(2020, 1, 1), True],
+        ["b", 2.5, "x", datetime(2020, 5, 5, 12), None],
+        [None, None, "x", None, False],
+    ] * 5
+    wanted = TableEncoder().fit_transform(rows)
+    for name in ("pandas", "polars", "pyarrow"):
+        monkeypatch.setitem(sys.modules, name, None)
+    encoder = TableEncoder().fit(rows)
+    assert_array_equal(
+        encoder.kinds_, ["category", "number", "category", "date", "boolean"]
+    )
+    assert_array_equal(encoder.transform(rows), wanted)
