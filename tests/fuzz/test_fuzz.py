@@ -87,6 +87,7 @@ BROKEN = [
     ("atlas", "dual_coef_", lambda a: a[:1]),
     ("atlas", "atlas_.components_", lambda a: a[:, :, :-1].copy()),
     ("linear", "coef_", lambda a: a[:, :, :-1].copy()),
+    ("linear", "intercept_scaling_", lambda n: 1e300),
     ("linear", "atlas_.n_nearest_", lambda n: 10**9),
     ("map", "sample_steps", lambda n: 10**12),
     ("map", "sample_interval_", lambda n: 1e300),
@@ -167,6 +168,12 @@ def of_a_class(members, arrays):
     return {**members, "schema.json": json.dumps(schema)}.items()
 
 
+def without_state(members, arrays):
+    schema = json.loads(members["schema.json"])
+    schema["content"] = None
+    return {**members, "schema.json": json.dumps(schema)}.items()
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -176,6 +183,7 @@ def of_a_class(members, arrays):
         lambda members, arrays: {**members, "schema.json": b"{}"}.items(),
         huge,
         of_a_class,
+        without_state,
     ],
 )
 def test_archives_that_are_not_as_written_are_refused(fitted, tmp_path, change):
@@ -204,6 +212,34 @@ def test_public_list_of_types_is_enough_for_skops(fitted, tmp_path):
     assert (model.predict(rows()[0]) == fitted["atlas"].predict(rows()[0])).all()
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("support_points_", lambda a: np.full_like(a, 1e300)),
+        ("sigma_", lambda n: 1e-320),
+    ],
+)
+def test_numbers_that_no_row_can_make_up_for_are_named(fitted, path, value):
+    model = pickle.loads(changed(fitted["atlas"], path, value))
+    with pytest.raises(ValueError, match="the model's own numbers are too"):
+        model.decision_function(rows()[0])
+
+
+def test_a_sigma_next_to_nothing_is_refused():
+    with pytest.raises(ValueError, match=r"sigma=1e-320 is so small"):
+        AtlasClassifier(sigma=1e-320, random_state=0).fit(*rows())
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_a_class_without_weight_has_machines(kernel, multi_class):
+    X, y = rows()
+    model = AtlasClassifier(kernel=kernel, multi_class=multi_class, random_state=0)
+    scores = model.fit(X, y, (y > 0).astype(float)).decision_function(X)
+    assert np.isfinite(scores).all()
+    assert (scores.argmax(axis=1) == y)[y > 0].all()
+
+
 SPARSE = {
     "data": np.ones(2),
     "indices": np.array([0, 1], np.int32),
@@ -230,6 +266,8 @@ def test_sparse_files_that_do_not_fit_together(tmp_path, broken):
     path = tmp_path / "rows.npz"
     np.savez(path, **SPARSE)
     assert read(path).X.shape == (2, 3)
+    np.savez(path, **SPARSE | {"data": np.ones(2, np.float16)})
+    assert read(path).X.dtype == np.float32
     np.savez(path, **SPARSE | broken)
     with pytest.raises(DataError, match=r"rows\.npz"):
         read(path)
@@ -297,6 +335,7 @@ def test_truth_is_a_number_and_a_dict_is_no_array():
     X, y = rows()
     one = LLSVMClassifier(True, coding="soft", n_neighbors=True).fit(X, y)
     assert len(one.anchors_) == one.coding_.n_neighbors_ == 1
+    assert ML3Classifier(True, max_iter=2).fit(X, y).coef_.shape[1] == 1
     with pytest.raises(TypeError, match=r"anchors=\{\} is no array"):
         AdaptiveCoding(anchors={}).fit(X)
 

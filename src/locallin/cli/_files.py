@@ -67,6 +67,8 @@ def load_model(path, trust: bool) -> Model:
     could run code when it is loaded, a pickle or other classes, needs ``trust``.
     """
     path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
     if zipfile.is_zipfile(path):
         content = _load_skops(path, trust)
     elif path.read_bytes()[:1] != pickle.PROTO:

@@ -244,6 +244,8 @@ def _sparse(archive: zipfile.ZipFile) -> Any:
         X = sparse.coo_matrix((values, (row, col)), shape)
     else:
         raise ValueError(f"its format is {format!r}, not csr, csc, coo or bsr")
+    if X.dtype == np.float16:  # scipy makes such a matrix, and then knows no more
+        X.data = X.data.astype(np.float32)
     X = sound_matrix(X, "it")
     if format != "csr" and shape[0] > MOST_UNPACKED * n_entries:
         raise ValueError(f"it says that it has {shape[0]} rows")

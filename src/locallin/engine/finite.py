@@ -35,4 +35,10 @@ def finite_results(function: Callable, X) -> np.ndarray:
             long = long[bad]
             rows = rows[bad] / X.dtype.type(_SHORTER)
             results[long] = function(rows)
+        else:
+            raise ValueError(
+                f"Row {long[0]} of a block has a result that is not finite, however "
+                "short the row is: the model's own numbers are too large or too small. "
+                "Fit it again, to scaled features."
+            )
     return results

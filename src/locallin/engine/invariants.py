@@ -163,7 +163,7 @@ class Number(Rule):
 
     kind: Any = Real
     least: float = 0.0
-    most: Dimension | None = None
+    most: Dimension | float | None = None
     above: bool = False
     tells: str | None = None
     optional: bool = False
@@ -175,7 +175,9 @@ class Number(Rule):
         fine = value > self.least if self.above else value >= self.least
         if not (fine and abs(value) <= np.finfo(float).max):
             bindings.refuse(name, f"is {value!r:.50}, out of its range")
-        most = None if self.most is None else bindings.size(self.most)
+        most = self.most
+        if most is not None and not isinstance(most, float):
+            most = bindings.size(most)
         if most is not None and value > most:
             bindings.refuse(name, f"is {value}, more than {most}")
         if self.tells is not None:

@@ -121,11 +121,19 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
         found = skops.loads(content, trusted=[*trusted_types(), *_type_names(trusted)])
         if isinstance(found, type):
             raise TypeError(f"it holds the class {found.__name__}, and no object of it")
+        _check_parameters(found)
         return found
     except InvalidModelError as error:
         raise InvalidModelError(f"{os.fspath(path)!r}: {error}") from error
     except Exception as error:
         raise _unreadable(path) from error
+
+
+def _check_parameters(found: Any) -> None:
+    """Ask estimators for their parameters: one that has no state is not checked."""
+    for part in found.values() if isinstance(found, dict) else (found,):
+        if hasattr(part, "get_params"):
+            part.get_params()
 
 
 def _check_archive(content: bytes) -> None:

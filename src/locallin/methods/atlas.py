@@ -24,7 +24,7 @@ from locallin.charts.machines import (
     machines_of,
     votes,
 )
-from locallin.engine.finite import finite_results
+from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
     Number,
@@ -408,6 +408,13 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
 
     def _fit_rbf(self, charted: ChartedRows, rows, target, machines, settings) -> list:
         n_charts = len(self.atlas_.means_)
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.square(charted.coordinates).sum(axis=-1)
+        if not all_finite(lengths):
+            raise ValueError(
+                f"sigma={self.sigma_} is so small that coordinates in units of it "
+                f"leave the range of {lengths.dtype}: leave sigma='auto'."
+            )
         self.alpha_ = self._default_alpha_for(np.square(charted.weights).sum(axis=1))
         solutions = solve_kernel_machines(
             charted,

@@ -36,7 +36,8 @@ def charted_rows(classifier, X, n_jobs: int | None = None) -> ChartedRows:
     )
     rbf = classifier.kernel == "rbf"
     points = charts.coordinates(X, found, n_jobs)
-    points /= points.dtype.type(classifier.sigma_ if rbf else classifier.scale_)
+    with np.errstate(all="ignore"):  # what is not finite is found later
+        points /= points.dtype.type(classifier.sigma_ if rbf else classifier.scale_)
     rows = ChartedRows(found, weights, points)
     if not classifier.normalize:
         return rows
@@ -90,7 +91,7 @@ def machine_invariants(kernel: str, machines: int) -> dict[str, Rule]:
         features = "components", lambda d: n_expanded(d, FEATURES[kernel])
         return {
             "scale_": Number(above=True),
-            "intercept_scaling_": Number(above=True),
+            "intercept_scaling_": Number(least=1e-100, most=1e100),
             "coef_": Array(("charts", machines, features)),
             "intercept_": Array(("charts", machines)),
         }

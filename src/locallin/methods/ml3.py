@@ -335,14 +335,14 @@ class ML3Classifier(EpochClassifier):
             n_models = self.coef_.shape[1]
         elif n_models == "auto":
             per_class = (given.n_rows or len(visits)) // len(self.classes_)
-            n_models = int(np.clip(per_class // 30, 10, 100))
+            n_models = np.clip(per_class // 30, 10, 100)
         return LatentProblem(
             X=given.X,
             labels=given.encoded,
             weights=target.weights,
             visits=visits,
             n_classes=len(self.classes_),
-            n_models=n_models,
+            n_models=int(n_models),
             p=self.p_,
             alpha=float(self.alpha_),
             intercept_scaling=float(self.intercept_scaling_),

@@ -156,7 +156,11 @@ def solve_kernel_svm(
     variables, gradient = dual.variables, dual.gradient
     free = (variables > 0) & (variables < dual.upper)
     levels = -dual.y * gradient
-    intercept = levels[free].mean() if free.any() else 0.5 * (top + bottom)
+    if free.any():
+        intercept = levels[free].mean()
+    else:  # a side is infinite where no row is on it
+        sides = [side for side in (top, bottom) if np.isfinite(side)]
+        intercept = sum(sides) / max(len(sides), 1)
     # 1/2 a'Qa - 1'a, from g = Qa - 1.
     objective = 0.5 * float(variables @ (gradient - 1.0))
     return KernelSolution(
