@@ -167,6 +167,17 @@ class IntersectionSampler(CheckedState, TransformerMixin, BaseEstimator):
             parts += [amplitude * np.cos(phase), amplitude * np.sin(phase)]
         return parts
 
+    def get_feature_origins(self) -> np.ndarray:
+        """The feature of X that each feature of ``transform`` is made of.
+
+        Returns
+        -------
+        ndarray of int of shape ((2 * sample_steps - 1) * n_features_in_,)
+            Positions of features of X.
+        """
+        check_is_fitted(self)
+        return np.tile(np.arange(self.n_features_in_), 2 * self.sample_steps - 1)
+
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the features that ``transform`` returns.
 

@@ -91,7 +91,7 @@ def test_contributions_are_weight_times_feature(blobs):
 
 
 @pytest.mark.parametrize("space", ["input", "mapped"])
-def test_features_are_those_of_the_map(space, blobs):
+def test_features_of_a_map_belong_to_columns(space, blobs):
     X, y = two_of(blobs, 3)
     X = np.abs(X)
     feature_map = IntersectionSampler(sample_steps=2)
@@ -99,12 +99,29 @@ def test_features_are_those_of_the_map(space, blobs):
         5, feature_map=feature_map, coding_space=space, random_state=0
     ).fit(X, y)
     found = explain(clf, X)
-    assert found.contributions.shape == (len(X), 3, 18)
+    assert found.contributions.shape == (len(X), 3, 6)
     total = found.contributions.sum(axis=2) + found.bias
     assert_allclose(total, clf.decision_function(X), atol=1e-12)
-    names = clf.feature_map_.get_feature_names_out([f"x{i}" for i in range(6)])
-    assert_array_equal(found.feature_names, names)
-    with pytest.raises(ValueError, match="feature_map=IntersectionSampler"):
+    assert_array_equal(found.feature_names, [f"x{i}" for i in range(6)])
+    assert_array_equal(found.values, X)
+    assert np.isnan(found.weights).all()
+    parts = clf.local_coef(X) * clf.feature_map_.transform(X)[:, None]
+    expected = parts.reshape(len(X), 3, 3, 6).sum(axis=2)
+    assert_allclose(found.contributions, expected, atol=1e-12)
+    changes = counterfactual(clf, X)
+    usable = changes.feature >= 0
+    assert usable.any()
+    assert changes.local_flips[usable].all()
+
+
+def test_a_map_that_mixes_columns(blobs):
+    X, y = two_of(blobs, 3)
+    sampler = RBFSampler(n_components=4, random_state=0)
+    clf = LLSVMClassifier(5, feature_map=sampler, random_state=0).fit(X, y)
+    found = explain(clf, X)
+    assert found.feature_names.tolist() == [f"rbfsampler{i}" for i in range(4)]
+    assert_allclose(found.values, clf.feature_map_.transform(X))
+    with pytest.raises(ValueError, match="feature_map=RBFSampler"):
         counterfactual(clf, X)
 
 
@@ -121,7 +138,10 @@ def test_names_go_through_a_pipeline(iris):
     pipeline = make_pipeline(StandardScaler(), clf).fit(X, y)
     found = explain(pipeline, X)
     assert_array_equal(found.feature_names, X.columns)
-    assert_allclose(found.values, StandardScaler().fit_transform(X))
+    assert_array_equal(found.values, X)
+    assert_allclose(
+        found.weights, clf.local_coef(pipeline[:-1].transform(X)) / X.std(ddof=0).values
+    )
     total = found.contributions.sum(axis=2) + found.bias
     assert_allclose(total, pipeline.decision_function(X), atol=1e-12)
 
@@ -196,9 +216,9 @@ def test_a_reference_moves_weight_to_the_bias(name, dtype, blobs):
     total = found.contributions.sum(axis=2) + found.bias
     tight = 1e-11 if dtype == np.float64 else 1e-4
     assert_allclose(total, plain.scores, atol=tight)
-    with pytest.raises(ValueError, match=r"reference has shape \(2,\), but the local"):
+    with pytest.raises(ValueError, match=r"reference has shape \(2,\), but X has"):
         explain(clf, X, reference=[0, 0])
-    with pytest.raises(ValueError, match="reference holds NaN or infinity"):
+    with pytest.raises(ValueError, match="reference is no row that can be scored"):
         explain(clf, X, reference=[np.nan] * 6)
 
 
@@ -252,7 +272,7 @@ def test_rows_and_text(blobs):
 def test_wrong_arguments_of_explain(moons):
     X, y = moons
     clf = LLSVMClassifier(8, random_state=0).fit(X, y)
-    with pytest.raises(ValueError, match="feature_names has 3 names, but the local"):
+    with pytest.raises(ValueError, match="feature_names has 3 names, but X has"):
         explain(clf, X, feature_names=["a", "b", "c"])
     for top in (0, 1.5, True):
         with pytest.raises(ValueError, match=f"top={top}: choose an integer"):

@@ -146,7 +146,7 @@ def test_contributions(iris):
     widths = [bar.get_width() for bar in display.bars_]
     assert widths == [contribution for *_, contribution in terms]
     names = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert names[0].startswith(f"{terms[0][0]} = ")
+    assert names[0].startswith(f"{terms[0][0]}: ")
     assert names[-1] == "(bias)"
     assert display.ax_.get_title().startswith("Row 70: predicted 1, score of 1 = ")
     other = ContributionDisplay(explain(clf, X), row=70, class_label=2)

@@ -32,6 +32,9 @@ from locallin.data import DataError, write_predictions
 from locallin.data.predictions import rows_of_a_block
 from locallin.data.reading import blocks
 from locallin.engine.files import replacing
+from locallin.inspection.columns import is_missing, is_number
+from locallin.inspection.text import plain, shown_value
+from locallin.inspection.unwrap import classifier_in
 
 _LARGEST_BLOCK = 16384
 _PREDICTIONS = {
@@ -183,7 +186,7 @@ def _class_lines(by_class: list[dict[str, Any]]) -> list[str]:
 def explain(args) -> int:
     """Show what each feature adds to the score of the predicted class."""
     model = load_model(args.model, args.trust)
-    if not hasattr(model.classifier, "local_coef"):
+    if not hasattr(classifier_in(model.estimator, "explain")[1], "local_coef"):
         raise ValueError(
             f"{args.model} has no local weights to explain with: train an atlas with a "
             "linear kernel, not rbf"
@@ -201,13 +204,13 @@ def _explained_rows(model: Model, args) -> Iterator[dict[str, Any]]:
     names = model.about.get("names")
     for X, _ in model_blocks(model, args, largest=min(64, args.rows)):
         explanation = explanation_of(model.estimator, X, feature_names=names)
-        yield from _explained(explanation, X, args.top)
+        yield from _explained(explanation, args.top)
 
 
 def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
     yield f"row {row['row']}: {row['label']}, score {row['score']:.6g}"
     parts = [
-        (part["feature"], f"{part['value']:.6g}", part["contribution"])
+        (plain(part["feature"]), shown_value(part["value"]), part["contribution"])
         for part in row["contributions"]
     ]
     parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
@@ -216,14 +219,8 @@ def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
         yield f"  {name:{width}}  {value:>12}  {contribution:>+12.6g}"
 
 
-def _explained(explanation, X, top: int) -> Iterator[dict[str, Any]]:
-    """Largest terms of the score of each row's predicted class.
-
-    The values are those of the file, unless a feature map makes others.
-    """
-    values = X.toarray() if sparse.issparse(X) else X
-    if values.shape != explanation.values.shape:
-        values = explanation.values
+def _explained(explanation, top: int) -> Iterator[dict[str, Any]]:
+    """Largest terms of the score of each row's predicted class."""
     for i, label in enumerate(explanation.predicted):
         # One score stands for two classes: it speaks for the second.
         own = np.flatnonzero(explanation.classes == label)
@@ -236,7 +233,7 @@ def _explained(explanation, X, top: int) -> Iterator[dict[str, Any]]:
             "contributions": [
                 {
                     "feature": str(explanation.feature_names[j]),
-                    "value": float(values[i, j]),
+                    "value": _value(explanation.values[i, j]),
                     "contribution": float(parts[j]),
                 }
                 for j in largest
@@ -244,6 +241,13 @@ def _explained(explanation, X, top: int) -> Iterator[dict[str, Any]]:
             "others": float(parts.sum() - parts[largest].sum()),
             "constant": float(sign * explanation.bias[i, score]),
         }
+
+
+def _value(value) -> float | str | None:
+    """A number, text, or None for what is missing."""
+    if is_missing(value):
+        return None
+    return float(value) if is_number(value) else str(value)
 
 
 def info(args) -> int:

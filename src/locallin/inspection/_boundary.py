@@ -6,14 +6,8 @@ import numpy as np
 from sklearn.utils import check_array
 
 from locallin.inspection._drawing import colours, one_axes, pale
-from locallin.inspection.unwrap import (
-    as_frame_like,
-    by_score,
-    check_count,
-    classifier_in,
-    column_names,
-    has_map,
-)
+from locallin.inspection.columns import as_frame_like, column_names
+from locallin.inspection.unwrap import by_score, check_count, classifier_in, has_map
 
 # Half the length of a local line, as a part of the picture's width and height.
 _REACH = 0.09
@@ -139,7 +133,8 @@ class BoundaryDisplay:
             The display.
         """
         check_count("grid_resolution", grid_resolution)
-        before, classifier = classifier_in(estimator, "BoundaryDisplay")
+        steps, classifier = classifier_in(estimator, "BoundaryDisplay")
+        before = [step for _, step in steps]
         rows = check_array(X)
         if rows.shape[1] != 2:
             raise ValueError(
@@ -156,7 +151,7 @@ class BoundaryDisplay:
         )
         anchors = _anchors_of(classifier)
         lines = None
-        if not all(hasattr(steps, "inverse_transform") for steps in before):
+        if not all(hasattr(step, "inverse_transform") for step in before):
             anchors = None
         if anchors is not None:
             plane = _Plane(X, before)
@@ -253,14 +248,14 @@ class _Plane:
     def transform(self, points: np.ndarray):
         """Points as the classifier is given them."""
         points = as_frame_like(self._like, points)
-        for steps in self._before:
-            points = steps.transform(points)
+        for step in self._before:
+            points = step.transform(points)
         return points
 
     def back(self, points) -> np.ndarray:
         """Points of the plane from those of the classifier."""
-        for steps in reversed(self._before):
-            points = steps.inverse_transform(points)
+        for step in reversed(self._before):
+            points = step.inverse_transform(points)
         return np.asarray(points)
 
 

@@ -101,8 +101,8 @@ class ChartDisplay:
                 f"{type(fitted).__name__}."
             )
         check_is_fitted(atlas)
-        for steps in before:
-            X = steps.transform(X)
+        for _, step in before:
+            X = step.transform(X)
         X = checked_data(atlas, X, reset=False)
         nearest = _charts_of(atlas, X, labels)
         if sparse.issparse(X):

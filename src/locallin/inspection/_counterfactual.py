@@ -6,19 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from locallin.inspection.text import number, signed, table
-from locallin.inspection.unwrap import (
-    as_frame_like,
-    by_score,
-    has_map,
-    import_pandas,
-    local_features,
-    require_local_models,
-    unwrap,
+from locallin.inspection._search import (
+    Change,
+    Local,
+    Table,
+    smaller_of,
+    straight_changes,
+    tried_changes,
 )
-from locallin.methods.base import winning_classes
+from locallin.inspection.columns import with_values
+from locallin.inspection.text import html_table, shown_value, table
+from locallin.inspection.unwrap import View, import_package, require_local_models
 
 _ROWS_IN_TEXT = 20
+_WORDS = {"row", "feature", "decision", "model"}
 # Part of the change by which the local model is asked beyond it: more than rounding,
 # and before another class overtakes the target.
 _JUST_BEYOND = 1e-6
@@ -26,42 +27,47 @@ _JUST_BEYOND = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Counterfactuals:
-    """Single-feature changes that change the decision of local models.
+    """Changes of one column that change the decision of local models.
 
     Parameters
     ----------
     feature : ndarray of shape (n_samples,)
-        Position of the feature to change, -1 where no feature has an effect.
+        Position of the column to change in ``feature_names``, -1 where none has an
+        effect.
     value : ndarray of shape (n_samples,)
-        What it is.
+        What it is, in the user's units.
+    to : ndarray of shape (n_samples,)
+        A valid value at which the real model was asked: another level, or a number
+        just beyond the change.
     change : ndarray of shape (n_samples,)
-        What must be added for the local model to be undecided; beyond it, the
-        decision is ``target``.
+        What must be added to a number for the local model to be undecided, beyond it
+        the decision is ``target``; for an integer, or a number behind steps that bend
+        it, what leads to ``to``. NaN for levels.
     size : ndarray of shape (n_samples,)
         Size of the change in units of the scale, infinite where there is none.
     predicted : ndarray of shape (n_samples,)
-        Decision of the model at the row.
+        Decision of the estimator at the row.
     target : ndarray of shape (n_samples,)
         Decision of the local model just beyond the change.
     local_flips : ndarray of shape (n_samples,)
-        Whether the local model, evaluated just beyond the change, prefers
-        ``target`` to ``predicted``.
+        Whether the local model, evaluated there, prefers ``target``.
     model_flips : ndarray of shape (n_samples,)
         Whether the real model, whose local model moves along, leaves ``predicted``
-        where it was asked.
+        at ``to``.
     reached : ndarray of shape (n_samples,)
         Decision of the real model there.
-    feature_names : ndarray of shape (n_features,)
-        Names of the features.
+    feature_names : ndarray of shape (n_columns,)
+        Names of the columns.
 
     See Also
     --------
     counterfactual : Makes it.
-    Explanation : Contributions of the features to a score.
+    Explanation : Contributions of the columns to a score.
     """
 
     feature: np.ndarray
     value: np.ndarray
+    to: np.ndarray
     change: np.ndarray
     size: np.ndarray
     predicted: np.ndarray
@@ -86,12 +92,12 @@ class Counterfactuals:
         Returns
         -------
         pandas.DataFrame
-            Columns feature, value, change, size, predicted, target, local_flips,
+            Columns feature, value, to, change, size, predicted, target, local_flips,
             model_flips and reached.
         """
-        pandas = import_pandas("Counterfactuals.to_frame")
+        pandas = import_package("pandas", "Counterfactuals.to_frame")
         columns = [
-            "value", "change", "size", "predicted", "target", "local_flips",
+            "value", "to", "change", "size", "predicted", "target", "local_flips",
             "model_flips", "reached",
         ]  # fmt: skip
         return pandas.DataFrame(
@@ -99,7 +105,25 @@ class Counterfactuals:
         )
 
     def __str__(self) -> str:
-        header = ("row", "feature", "value", "change", "decision", "model")
+        header, lines = self._table()
+        text = table(header, lines, words=_WORDS)
+        if len(self) > _ROWS_IN_TEXT:
+            text += f"\n... and {len(self) - _ROWS_IN_TEXT} more rows"
+        return f"{text}\n{self._summary()}"
+
+    def _repr_html_(self) -> str:
+        return html_table(self._summary(), *self._table(), words=_WORDS)
+
+    def _summary(self) -> str:
+        found = self.feature >= 0
+        return (
+            f"The real model changes its decision in "
+            f"{np.count_nonzero(self.model_flips & found)} of "
+            f"{np.count_nonzero(found)} rows."
+        )
+
+    def _table(self) -> tuple[tuple[str, ...], list]:
+        header = ("row", "feature", "value", "to", "decision", "model")
         lines = []
         for i in range(min(len(self), _ROWS_IN_TEXT)):
             if self.feature[i] < 0:
@@ -110,57 +134,64 @@ class Counterfactuals:
             if not self.model_flips[i]:
                 says = "stays at"
             model = says if says == "agrees" else f"{says} {self.reached[i]}"
-            value, change = number(self.value[i]), signed(self.change[i])
-            lines.append((str(i), self.names[i], value, change, decision, model))
-        text = table(header, lines, words={"row", "feature", "decision", "model"})
-        if len(self) > _ROWS_IN_TEXT:
-            text += f"\n... and {len(self) - _ROWS_IN_TEXT} more rows"
-        found = self.feature >= 0
-        return (
-            f"{text}\nThe real model changes its decision in "
-            f"{np.count_nonzero(self.model_flips & found)} of "
-            f"{np.count_nonzero(found)} rows."
-        )
+            value, to = shown_value(self.value[i]), shown_value(self.to[i])
+            lines.append((str(i), self.names[i], value, to, decision, model))
+        return header, lines
 
 
 def counterfactual(
-    estimator, X, *, features=None, scale=None, beyond=0.01, feature_names=None
+    estimator,
+    X,
+    *,
+    features=None,
+    scale=None,
+    beyond=0.01,
+    feature_names=None,
+    X_reference=None,
 ) -> Counterfactuals:
-    """Find the smallest change of one feature that changes each row's decision.
+    """Find the smallest change of one column that changes each row's decision.
 
-    The row's local model is held fixed, so that the change is exact and costs one
-    division for each feature and rival class: with the margin m(x) to a rival and
-    its weights v(x), feature i must change by -m / v_i. The real model's local
-    model moves with the row, and may decide otherwise: it is asked, and the result
-    says so in ``model_flips``.
+    The row's local model is held fixed. A number that reaches it by scaling alone
+    must then change by -m / v, with the margin m(x) to a rival class and the weight
+    v(x) of the column in its own units: exact, and one division. Levels, and numbers
+    behind steps that bend them, are tried at valid values, each scored exactly by the
+    row's local model. The real model's local model moves with the row, and may decide
+    otherwise: it is asked, and the result says so in ``model_flips``.
 
     Parameters
     ----------
     estimator : classifier
-        A fitted classifier of the library with linear local models and without a
-        feature map, or a fitted pipeline or search that ends in one. Changes are in
-        the units of what the classifier is given.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        A fitted classifier of the library with linear local models, or one inside of
+        pipelines, searches and others, see :func:`explain`. Columns of the user's
+        table change; where a step mixes all of them, its outputs do.
+    X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
     features : sequence of str or int, default=None
-        Names or positions of the features that may change. None allows all.
-    scale : array-like of shape (n_features,), default=None
-        What counts as a change of size one in each feature, for instance its
-        standard deviation. None is 1: sizes are compared in the features' units.
+        Names or positions of the columns that may change, among those of the result.
+        None allows all.
+    scale : array-like of shape (n_columns,), default=None
+        What counts as a change of size one in each column. None takes standard
+        deviations of ``X_reference``, and without it what the scalers before the
+        classifier make one. Another level, or a value instead of a missing one, is a
+        change of 1, or for levels of 1 / scale.
     beyond : float, default=0.01
-        How far beyond the change the real model is asked, as a fraction of the
-        change.
+        How far beyond the change of a number the real model is asked, as a fraction
+        of the change.
     feature_names : sequence of str, default=None
-        Names of the features that the classifier is given; see :func:`explain`.
+        Names of the columns of X; see :func:`explain`.
+    X_reference : {array-like, sparse matrix, frame}, default=None
+        Rows that say which values are valid: levels that occur, numbers within their
+        range, integers where all are. None allows all numbers, integers where X has
+        that dtype, and levels that encoders know or that occur in X.
 
     Returns
     -------
     Counterfactuals
-        Arrays, and tables as text and as a pandas frame.
+        Arrays, and tables as text, as HTML in a notebook, and as a pandas frame.
 
     See Also
     --------
-    explain : Contributions of the features to a score.
+    explain : Contributions of the columns to a score.
     BoundaryDisplay : The boundary that is crossed, in two dimensions.
 
     Examples
@@ -178,84 +209,78 @@ def counterfactual(
     """
     if not beyond > 0:
         raise ValueError(f"beyond={beyond!r}: choose a fraction above 0.")
-    unwrapped = unwrap(estimator, X, "counterfactual")
-    classifier = unwrapped.classifier
+    view = View(estimator, X, "counterfactual", feature_names)
+    classifier = view.classifier
     require_local_models(classifier, "counterfactual")
-    if has_map(classifier):
-        raise ValueError(
-            "counterfactual changes features of the data, but the local models see "
-            f"those of feature_map={classifier.feature_map!r}: put the map before the "
-            "classifier in a pipeline to change its features."
-        )
     if getattr(classifier, "local_model", "linear") == "constant":
         raise ValueError(
             "counterfactual needs weights, but local_model='constant' has none: "
             "use local_model='linear'."
         )
-    values, names = local_features(unwrapped, feature_names)
-    scale = _checked_scale(scale, len(names))
-    allowed = _allowed_features(features, names)
-    coef = classifier.local_coef(unwrapped.X).astype(float)
-    intercept = classifier.local_intercept(unwrapped.X).astype(float)
-    scores = by_score(classifier.decision_function(unwrapped.X))
-    winners = winning_classes(scores)
-    if len(classifier.classes_) == 2:
-        coef, intercept = _two_scores(coef), _two_scores(intercept)
-    rows = np.arange(len(values))
-    margin_coef = coef[rows, winners][:, None] - coef
-    local = np.einsum("nsd,nd->ns", coef, values.astype(float)) + intercept
-    margins = local[rows, winners][:, None] - local
-    feature, target, change = _smallest(margin_coef, margins, winners, scale, allowed)
-    found = feature >= 0
+    cells = Table(view, X_reference)
+    allowed = _allowed_features(features, view.names) & cells.movable
+    scale = _checked_scale(scale, cells)
+    local = Local(view, cells)
+    best = smaller_of(
+        straight_changes(local, cells, scale, allowed),
+        tried_changes(local, cells, scale, allowed),
+    )
+    return _asked(local, cells, best, beyond)
 
-    at = np.maximum(feature, 0)
-    shifted = values.astype(float)
-    shifted[rows, at] += np.where(found, (1 + _JUST_BEYOND) * change, 0)
-    local = np.einsum("nsd,nd->ns", coef, shifted) + intercept
-    local_flips = found & (local[rows, target] > local[rows, winners])
-    moved = values.copy()
-    moved[rows, at] += np.where(found, (1 + beyond) * change, 0)
-    reached = classifier.predict(as_frame_like(unwrapped.X, moved))
-    predicted = classifier.classes_[winners]
+
+def _asked(local: Local, cells: Table, best: Change, beyond) -> Counterfactuals:
+    """Ask the local models and the real one at the changed rows."""
+    view, rows = local.view, np.arange(len(local.winners))
+    found, at = best.feature >= 0, np.maximum(best.feature, 0)
+    value = np.array([cells.cells[c][i] for i, c in enumerate(at)] + [None], object)
+    value, to = value[:-1], best.to.copy()
+    value[~found], to[~found] = np.nan, np.nan
+    for i in np.flatnonzero(found & best.exact):
+        valid = cells.valid[at[i]]
+        further = float(value[i]) + (1 + beyond) * best.change[i]
+        to[i] = min(max(further, valid.low), valid.high)
+    places = np.where(found, cells.places[at], -1)
+    moved = with_values(cells.X, places, to)
+    # Just beyond an exact change, and at a candidate.
+    shifted = view.local_rows(moved, cells.stage).astype(float)
+    near = found & best.exact
+    step = np.where(near, (1 + _JUST_BEYOND) * best.change, 0)
+    own = view.origins == at[:, None]
+    straight = (
+        view.features + np.where(own, np.nan_to_num(view.slopes), 0) * (step[:, None])
+    )
+    scores = local.at(np.where(best.exact[:, None], straight, shifted))
+    target = np.where(found, best.target, local.winners)
+    target = np.where(found & ~best.exact, scores.argmax(axis=1), target)
+    flips = scores[rows, target] > scores[rows, local.winners]
+    reached = cells.decide(moved)
     return Counterfactuals(
-        feature=feature,
-        value=np.where(found, values[rows, at], np.nan),
-        change=np.where(found, change, np.nan),
-        size=np.where(found, np.abs(change) / scale[at], np.inf),
-        predicted=predicted,
-        target=classifier.classes_[target],
-        local_flips=local_flips,
-        model_flips=found & (reached != predicted),
+        feature=best.feature,
+        value=_numbers(value),
+        to=_numbers(to),
+        change=np.where(found, best.change, np.nan),
+        size=np.where(found, best.size, np.inf),
+        predicted=local.predicted,
+        target=local.classes[target],
+        local_flips=found & flips,
+        model_flips=found & (reached != local.predicted),
         reached=reached,
-        feature_names=names,
+        feature_names=view.names,
     )
 
 
-def _smallest(coef, margins, winners, scale, allowed):
-    """Feature, rival and change of the smallest size for each row."""
-    n, _, n_features = coef.shape
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        changes = -margins[:, :, None] / coef
-        sizes = np.abs(changes) / scale
-    sizes[~np.isfinite(sizes)] = np.inf
-    sizes[np.arange(n), winners] = np.inf
-    sizes[:, :, ~allowed] = np.inf
-    best = sizes.reshape(n, -1).argmin(axis=1)
-    target, feature = np.divmod(best, n_features)
-    rows = np.arange(n)
-    none = ~np.isfinite(sizes.reshape(n, -1)[rows, best])
-    change = np.where(none, 0.0, changes[rows, target, feature])
-    return np.where(none, -1, feature), np.where(none, winners, target), change
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """An array of numbers where all of the objects are."""
+    try:
+        return values.astype(float)
+    except (TypeError, ValueError):
+        return values
 
 
-def _two_scores(one: np.ndarray) -> np.ndarray:
-    """Scores of both classes from the one score of two classes."""
-    return np.concatenate([np.zeros_like(one), one], axis=1)
-
-
-def _checked_scale(scale, n_features: int) -> np.ndarray:
+def _checked_scale(scale, cells: Table) -> np.ndarray:
+    n_features = len(cells.places)
     if scale is None:
-        return np.ones(n_features)
+        return cells.default_scale()
     checked = np.asarray(scale, dtype=float)
     if checked.shape != (n_features,):
         raise ValueError(

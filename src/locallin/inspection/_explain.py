@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from locallin.inspection.text import number, signed, table
+from locallin.inspection.columns import as_frame_like, count_columns
+from locallin.inspection.text import html_table, plain, shown_value, signed, table
 from locallin.inspection.unwrap import (
+    View,
     by_score,
     check_count,
-    import_pandas,
-    local_features,
+    import_package,
     require_local_models,
-    unwrap,
 )
-from locallin.methods.base import winning_classes
 
 # Rows that ``str`` writes out.
 _ROWS_IN_TEXT = 3
@@ -23,28 +23,34 @@ _ROWS_IN_TEXT = 3
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Contributions of the features to the scores of some rows.
+    """Contributions of columns to the scores of some rows.
 
-    ``contributions.sum(axis=2) + bias`` is ``scores``, to rounding.
+    ``contributions.sum(axis=2) + bias`` is ``scores``, to rounding. The columns are
+    those of the user's table; where a step of a pipeline mixes columns, what this step
+    puts out.
 
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_scores)
-        Scores, as ``decision_function`` gives them.
+        Scores, as ``decision_function`` of the classifier gives them.
     bias : ndarray of shape (n_samples, n_scores)
         Local intercepts; with a reference, its score under the row's local model.
-    contributions : ndarray of shape (n_samples, n_scores, n_features)
-        Local weight times feature, less the reference where there is one.
-    weights : ndarray of shape (n_samples, n_scores, n_features)
-        Local weights.
-    values : ndarray of shape (n_samples, n_features)
-        The features, as the local models see them.
-    feature_names : ndarray of shape (n_features,)
-        Their names.
+    contributions : ndarray of shape (n_samples, n_scores, n_columns)
+        Local weight times feature, added up over the features that come from a
+        column; less those of the reference where there is one.
+    weights : ndarray of shape (n_samples, n_scores, n_columns)
+        Change of the score by that of the column, in its own units, with the local
+        model held fixed. NaN where it is not the same for all values: categories, and
+        columns behind bins, powers, quantiles and other bends.
+    values : ndarray of shape (n_samples, n_columns)
+        The columns, as the user gave them: numbers where all of them are numeric, and
+        objects otherwise. Missing values are NaN.
+    feature_names : ndarray of shape (n_columns,)
+        Names of the columns.
     classes : ndarray of shape (n_scores,)
         The class that each score speaks for.
     predicted : ndarray of shape (n_samples,)
-        Predicted classes.
+        Classes that the estimator predicts.
     top : int or None, default=None
         Number of features that tables show for each score; they put the others
         together. None shows all.
@@ -97,7 +103,7 @@ class Explanation:
             start=self.start + i,
         )
 
-    def ranked(self, row: int = 0, class_label=None) -> list[tuple[str, float, float]]:
+    def ranked(self, row: int = 0, class_label=None) -> list[tuple[str, Any, float]]:
         """Terms of one score, the largest contributions first.
 
         Parameters
@@ -111,8 +117,9 @@ class Explanation:
         Returns
         -------
         list of (name, value, contribution)
-            The features, then those beyond ``top`` together, then the bias; the
-            values of the last two are NaN. The contributions add up to the score.
+            The columns, then those beyond ``top`` together, then the bias; the
+            values of the last two are None, and a missing value is NaN. The
+            contributions add up to the score.
         """
         row = self._position(row)
         return self._terms(row, self._score_of(row, class_label))
@@ -126,7 +133,7 @@ class Explanation:
             Columns row, class, feature, value and contribution: for each row and
             score the largest contributions first, the bias last.
         """
-        pandas = import_pandas("Explanation.to_frame")
+        pandas = import_package("pandas", "Explanation.to_frame")
         lines = [
             (self.start + i, self.classes[score], *term)
             for i in range(len(self))
@@ -151,6 +158,49 @@ class Explanation:
         str
             The table.
         """
+        title, header, lines = self._table(row, class_label)
+        return f"{plain(title)}\n{table(header, lines, words={'feature'})}"
+
+    def to_shap(self):
+        """The same numbers for the plots of SHAP, which must be installed.
+
+        Returns
+        -------
+        shap.Explanation
+            Contributions as values and the bias as base values, of shape (n_samples,
+            n_columns) where there is one score, with the scores as last axis
+            otherwise. They are :func:`explain`'s, not Shapley values.
+        """
+        shap = import_package("shap", "Explanation.to_shap")
+        parts, bias = np.moveaxis(self.contributions, 1, 2), self.bias
+        names: list[str] | None = [str(label) for label in self.classes]
+        if len(self.classes) == 1:
+            parts, bias, names = parts[:, :, 0], bias[:, 0], None
+        return shap.Explanation(
+            values=parts,
+            base_values=bias,
+            data=self.values,
+            feature_names=[str(name) for name in self.feature_names],
+            output_names=names,
+        )
+
+    def __str__(self) -> str:
+        shown = [self.to_text(i) for i in range(min(len(self), _ROWS_IN_TEXT))]
+        if len(self) > _ROWS_IN_TEXT:
+            shown.append(f"... and {len(self) - _ROWS_IN_TEXT} more rows")
+        return "\n\n".join(shown)
+
+    def _repr_html_(self) -> str:
+        shown = [
+            html_table(*self._table(i, None), words={"feature"})
+            for i in range(min(len(self), _ROWS_IN_TEXT))
+        ]
+        if len(self) > _ROWS_IN_TEXT:
+            shown.append(f"<p>… and {len(self) - _ROWS_IN_TEXT} more rows</p>")
+        return "".join(shown)
+
+    def _table(self, row: int, class_label) -> tuple[str, tuple[str, ...], list]:
+        """Title, header and lines of the table of one score."""
         row = self._position(row)
         score = self._score_of(row, class_label)
         title = (
@@ -158,18 +208,11 @@ class Explanation:
             f"score of {self.classes[score]}"
         )
         lines = [
-            (name, "" if np.isnan(value) else number(value), signed(contribution))
+            (name, "" if value is None else shown_value(value), signed(contribution))
             for name, value, contribution in self._terms(row, score)
         ]
         lines.append(("= score", "", signed(self.scores[row, score])))
-        header = "feature", "value", "contribution"
-        return f"{title}\n{table(header, lines, words={'feature'})}"
-
-    def __str__(self) -> str:
-        shown = [self.to_text(i) for i in range(min(len(self), _ROWS_IN_TEXT))]
-        if len(self) > _ROWS_IN_TEXT:
-            shown.append(f"... and {len(self) - _ROWS_IN_TEXT} more rows")
-        return "\n\n".join(shown)
+        return title, ("feature", "value", "contribution"), lines
 
     def _position(self, row: int) -> int:
         if not -len(self) <= row < len(self):
@@ -191,20 +234,20 @@ class Explanation:
             f"{self.classes.tolist()}."
         )
 
-    def _terms(self, row: int, score: int) -> list[tuple[str, float, float]]:
+    def _terms(self, row: int, score: int) -> list[tuple[str, Any, float]]:
         parts = self.contributions[row, score]
         order = np.argsort(-np.abs(parts), kind="stable")
         shown = order if self.top is None else order[: self.top]
         terms = [
-            (self.feature_names[j], float(self.values[row, j]), float(parts[j]))
+            (self.feature_names[j], _python(self.values[row, j]), float(parts[j]))
             for j in shown
         ]
         rest = order[len(shown) :]
         if len(rest):
             total = float(parts[rest].sum(dtype=float))
             noun = "feature" if len(rest) == 1 else "features"
-            terms.append((f"({len(rest)} other {noun})", np.nan, total))
-        terms.append(("(bias)", np.nan, float(self.bias[row, score])))
+            terms.append((f"({len(rest)} other {noun})", None, total))
+        terms.append(("(bias)", None, float(self.bias[row, score])))
         return terms
 
 
@@ -217,49 +260,60 @@ def explain(
     top: int | None = None,
     reference=None,
 ) -> Explanation:
-    """Split the scores of rows into what each feature adds, exactly.
+    """Split the scores of rows into what each column adds, exactly.
 
-    A row's score is linear in its features once its local model is held fixed::
+    A row's score is linear in what its local model sees, once that model is held
+    fixed. The features are made of columns, each of one, so that the score is a sum
+    over columns::
 
-        f_c(x) = w_c(x) . x + b_c(x)
+        f_c(x) = sum over columns k of  h_ck(x_k)  +  b_c(x)
+        h_ck   = sum over the features i that come from column k of  w_ci(x) phi_i(x_k)
 
-    The contribution of feature i is w_ci(x) x_i, and b_c(x) is the bias. Nothing is
-    sampled or approximated. The contributions say how the model arrives at the
-    score of this row; how the score changes away from the row also depends on how
-    w(x) changes, see :func:`counterfactual`.
+    The contribution of column k is h_ck, and b_c(x) is the bias. Nothing is sampled
+    or approximated. The contributions say how the model arrives at the score of this
+    row; how the score changes away from the row also depends on how w(x) changes, see
+    :func:`counterfactual`.
 
     Parameters
     ----------
     estimator : classifier
-        A fitted classifier of the library, or a fitted pipeline or search that ends
-        in one. Contributions are in the units of what the classifier is given; with
-        a feature map its features are those of the map.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        A fitted classifier of the library, or one inside of fitted pipelines,
+        searches, ``FrozenEstimator``, ``CalibratedClassifierCV`` (with one
+        classifier), ``FixedThresholdClassifier`` and ``TunedThresholdClassifierCV``.
+        Scalers, imputers, encoders, bins, selections, feature maps and other steps
+        that make each feature of one column are seen through, within
+        ``ColumnTransformer``, too; so is a transformer with a method
+        ``get_feature_origins()``, the input column of each of its features. What a
+        step makes of several columns (PCA, products) are columns of their own.
+    X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows to explain, as ``estimator.predict`` takes them. The result is dense:
-        rows times scores times features.
+        rows times scores times columns.
     feature_names : sequence of str, default=None
-        Names of the features that the local models see. None takes them from the
-        fitted pipeline, from the frame, or makes x0, x1, ...
+        Names of the columns of X. None takes them from the fitted estimator, from the
+        frame, or makes x0, x1, ...
     classes : array-like, default=None
         Classes whose scores are explained. None takes all scores; for two classes
         that is the one score of ``classes_[1]``. The score of ``classes_[0]`` is
         the same with its sign changed.
     top : int, default=None
-        Number of features that tables show for each score. The arrays hold all.
-    reference : array-like of shape (n_features,), default=None
-        A row r to compare with, for instance the mean of the data, in the features
-        that the local models see. Contributions are then w_ci(x) (x_i - r_i), and
-        the bias is w_c(x) . r + b_c(x); the sum is the same. None is a row of zeros,
-        which suits centred data, and counts and images where zero means nothing.
+        Number of columns that tables show for each score. The arrays hold all.
+    reference : array-like of shape (n_features,) or frame of one row, default=None
+        A row r of the user's table to compare with, for instance its mean row.
+        Contributions are then h_ck(x_k) - h_ck(r_k), and the bias is the score of r
+        under the row's local model; the sum is the same. None compares features with
+        zero. Behind ``StandardScaler`` that is the average row, as a feature is
+        (x - mean) / deviation; for a one-hot column it is none of the levels.
 
     Returns
     -------
     Explanation
-        Arrays, and tables as text and as a pandas frame.
+        Arrays, and tables as text, as HTML in a notebook, and as a pandas frame.
+        Columns that no feature comes from are left out.
 
     See Also
     --------
-    counterfactual : Changes of one feature that change a decision.
+    counterfactual : Changes of one column that change a decision.
+    global_effects : Contributions over many rows: importances and curves.
     regions : A table of the local models.
     ContributionDisplay : The contributions as a picture.
     locallin.report.report : All of this as an HTML page.
@@ -280,49 +334,78 @@ def explain(
     True
     >>> [name for name, value, contribution in explanation.ranked(0)][2:]
     ['(2 other features)', '(bias)']
+
+    One contribution a column, whatever it was made into:
+
+    >>> import pandas as pd
+    >>> from sklearn.compose import make_column_transformer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    >>> table = pd.DataFrame({"home": ["rent", "own", "rent", "free"] * 10,
+    ...                       "age": range(20, 60)})
+    >>> steps = make_column_transformer(
+    ...     (OneHotEncoder(), ["home"]), (StandardScaler(), ["age"])
+    ... )
+    >>> clf = make_pipeline(steps, LLSVMClassifier(3, random_state=0))
+    >>> _ = clf.fit(table, table["home"] == "rent")
+    >>> [(name, value) for name, value, _ in explain(clf, table[:1]).ranked()][:2]
+    [('home', 'rent'), ('age', 20)]
     """
     check_count("top", top)
-    unwrapped = unwrap(estimator, X, "explain")
-    classifier = unwrapped.classifier
+    view = View(estimator, X, "explain", feature_names)
+    return explain_view(view, classes=classes, top=top, reference=reference)
+
+
+def explain_view(
+    view: View, *, classes=None, top: int | None = None, reference=None
+) -> Explanation:
+    """Explanation of rows that are looked at."""
+    classifier = view.classifier
     require_local_models(classifier, "explain")
-    features, names = local_features(unwrapped, feature_names)
-    scores = by_score(classifier.decision_function(unwrapped.X))
-    predicted = classifier.classes_[winning_classes(scores)]
-    coef = classifier.local_coef(unwrapped.X)
-    bias = classifier.local_intercept(unwrapped.X)
+    scores = by_score(classifier.decision_function(view.rows))
     chosen, signs, labels = _chosen_scores(classifier.classes_, classes)
     signs = signs.astype(scores.dtype)
-    weights = coef[:, chosen] * signs[:, None]
-    bias = bias[:, chosen] * signs
-    steps = features
+    weights = classifier.local_coef(view.rows)[:, chosen] * signs[:, None]
+    bias = classifier.local_intercept(view.rows)[:, chosen] * signs
+    steps = view.features
     if reference is not None:
-        origin = _checked_reference(reference, features)
-        steps = features - origin
+        origin = _reference_features(view, reference)
+        steps = view.features - origin
         bias = bias + weights @ origin
     return Explanation(
         scores=scores[:, chosen] * signs,
         bias=bias,
-        contributions=weights * steps[:, None],
-        weights=weights,
-        values=features,
-        feature_names=names,
+        contributions=view.by_column(weights * steps[:, None]),
+        weights=view.by_column(weights * view.slopes.astype(weights.dtype)),
+        values=view.values,
+        feature_names=view.names,
         classes=labels,
-        predicted=predicted,
+        predicted=view.estimator.predict(view.stages[0]),
         top=top,
     )
 
 
-def _checked_reference(reference, features: np.ndarray) -> np.ndarray:
-    origin = np.asarray(reference, dtype=features.dtype)
-    if origin.shape != features.shape[1:]:
-        raise ValueError(
-            f"reference has shape {origin.shape}, but the local models see "
-            f"{features.shape[1]} features: give one number for each, or "
-            "reference=None."
-        )
-    if not np.isfinite(origin).all():
-        raise ValueError("reference holds NaN or infinity: give finite numbers.")
-    return origin
+def _python(value):
+    """A value of an array as Python has it."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _reference_features(view: View, reference) -> np.ndarray:
+    """A row of the user's table as the local models see it."""
+    X = view.stages[0]
+    row = reference
+    if not hasattr(reference, "columns"):
+        row = np.asarray(reference)
+        if row.shape != (count_columns(X),):
+            raise ValueError(
+                f"reference has shape {row.shape}, but X has {count_columns(X)} "
+                "columns: give one value for each, or reference=None."
+            )
+        row = as_frame_like(X, row[None])
+    try:
+        return view.local_rows(row)[0]
+    except ValueError as error:
+        raise ValueError(f"reference is no row that can be scored: {error}") from error
 
 
 def _place_of(label, known: np.ndarray) -> int:

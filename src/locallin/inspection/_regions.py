@@ -8,23 +8,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from locallin.inspection.text import number, table
-from locallin.inspection.unwrap import (
-    Unwrapped,
-    check_count,
-    import_pandas,
-    local_features,
-    unwrap,
-)
+from locallin.inspection.text import html_table, number, table
+from locallin.inspection.unwrap import View, check_count, import_package
 from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 
 _MODELS_IN_TEXT = 20
+_WORDS = {"model", "classes", "top features"}
 
 
 @dataclass(frozen=True)
@@ -50,9 +47,10 @@ class Region:
         Share of its rows that are predicted right; NaN where it has none, and None
         where y is not given.
     top : tuple of (str, float)
-        The features that move its scores most: for two classes the weight, and for
-        more the range of the weights over the scores, times the feature's standard
-        deviation over all rows. Empty where local models have no weights.
+        The columns that move its scores most: the standard deviation over all rows of
+        what the column adds to the score, or for more than two classes to the
+        difference of two scores, the largest. For two classes a column of one feature
+        has the sign of its weight. Empty where local models have no weights.
 
     See Also
     --------
@@ -113,7 +111,7 @@ class Regions(Sequence):
             The fields of :class:`Region` as columns, without ``owner`` where no model
             has one, and ``accuracy`` where y was not given.
         """
-        pandas = import_pandas("Regions.to_frame")
+        pandas = import_package("pandas", "Regions.to_frame")
         names = [field.name for field in fields(Region)]
         frame = pandas.DataFrame(
             [[getattr(region, name) for name in names] for region in self.regions],
@@ -140,6 +138,13 @@ class Regions(Sequence):
             The table.
         """
         check_count("limit", limit)
+        columns, lines = self._table(limit)
+        text = table(columns, lines, words=_WORDS)
+        if len(self) > len(lines):
+            text += f"\n... and {len(self) - len(lines)} more local models"
+        return text
+
+    def _table(self, limit: int | None) -> tuple[list[str], list[list[str]]]:
         shown = self.regions[:limit]
         columns = ["model", "rows", "share", "overlap", "classes", "top features"]
         accuracy = any(region.accuracy is not None for region in shown)
@@ -158,10 +163,14 @@ class Regions(Sequence):
             if accuracy:
                 line.insert(4, _percent(region.accuracy))
             lines.append(line)
-        text = table(columns, lines, words={"model", "classes", "top features"})
-        if len(self) > len(shown):
-            text += f"\n... and {len(self) - len(shown)} more local models"
-        return text
+        return columns, lines
+
+    def _repr_html_(self) -> str:
+        columns, lines = self._table(_MODELS_IN_TEXT)
+        caption = "Local models, those with the most rows first"
+        more = len(self) - len(lines)
+        rest = f"<p>… and {more} more local models</p>" if more else ""
+        return html_table(caption, columns, lines, words=_WORDS) + rest
 
     def __str__(self) -> str:
         return self.to_text()
@@ -178,16 +187,16 @@ def regions(
     Parameters
     ----------
     estimator : classifier
-        A fitted classifier of the library, or a fitted pipeline or search that ends
-        in one.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        A fitted classifier of the library, or one inside of pipelines, searches and
+        others, see :func:`explain`.
+    X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
     y : array-like of shape (n_samples,), default=None
         Their classes.
     feature_names : sequence of str, default=None
-        Names of the features that the local models see; see :func:`explain`.
+        Names of the columns of X; see :func:`explain`.
     top : int or None, default=3
-        Number of features that are named for each local model; None names all.
+        Number of columns that are named for each local model; None names all.
 
     Returns
     -------
@@ -214,16 +223,15 @@ def regions(
     True
     """
     check_count("top", top)
-    unwrapped = unwrap(estimator, X, "regions")
-    classifier = unwrapped.classifier
-    features, names = local_features(unwrapped, feature_names)
-    predicted = classifier.predict(unwrapped.X)
+    view = View(estimator, X, "regions", feature_names)
+    classifier = view.classifier
+    predicted = estimator.predict(X)
     seen = predicted
     if y is not None:
         seen = column_or_1d(y)
         check_consistent_length(predicted, seen)
-    spread = features.std(axis=0, dtype=float)
-    local = _local_models(unwrapped, predicted)
+    local = local_models(view)
+    sizes = _sizes(view, local.coef)
     strongest = local.weights.argmax(axis=1)
     strength = local.weights[np.arange(len(strongest)), strongest]
     shares = local.weights.sum(axis=0) / len(strongest)
@@ -249,14 +257,14 @@ def regions(
                     )
                 },
                 accuracy=right,
-                top=_top_features(local.coef, j, spread, names, top),
+                top=_top_columns(sizes, j, view.names, top),
             )
         )
     found.sort(key=lambda region: (-region.rows, -region.share))
     return Regions(found, classifier.classes_)
 
 
-class _LocalModels(NamedTuple):
+class LocalModels(NamedTuple):
     """Weights of all local models on the rows, (n, m), and what they are."""
 
     weights: np.ndarray
@@ -265,22 +273,23 @@ class _LocalModels(NamedTuple):
     coef: np.ndarray | None  # (m, n_scores, n_features)
 
 
-def _local_models(unwrapped: Unwrapped, predicted) -> _LocalModels:
-    classifier = unwrapped.classifier
-    X = validated_rows(classifier, unwrapped.X)
+def local_models(view: View) -> LocalModels:
+    """How much each local model counts for each row."""
+    classifier = view.classifier
+    X = validated_rows(classifier, view.rows)
     if isinstance(classifier, AnchoredClassifier):
         weights = classifier.coding_.transform(row_views(classifier, X)[0]).toarray()
         m = weights.shape[1]
         coef = classifier.coef_ if classifier.coef_.shape[2] else None
-        return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
+        return LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
     if isinstance(classifier, ML3Classifier):
-        beta = classifier.latent_weights(unwrapped.X)
+        beta = classifier.latent_weights(view.rows)
         n, n_classes, m = beta.shape
-        own = np.searchsorted(classifier.classes_, predicted)
+        own = winning_classes(classifier.decision_function(view.rows))
         latent = _normalised(beta[np.arange(n), own])
         weights = np.zeros((n, n_classes, m))
         weights[np.arange(n), own] = latent
-        return _LocalModels(
+        return LocalModels(
             weights.reshape(n, -1),
             list(range(m)) * n_classes,
             np.repeat(classifier.classes_, m).tolist(),
@@ -297,7 +306,7 @@ def _local_models(unwrapped: Unwrapped, predicted) -> _LocalModels:
         if hasattr(classifier, "local_coef"):
             linear = classifier.coef_[:, :, : classifier.atlas_.n_components_]
             coef = linear / classifier.scale_ @ classifier.atlas_.components_
-        return _LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
+        return LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
     raise TypeError(f"regions does not know {type(classifier).__name__}.")
 
 
@@ -311,14 +320,49 @@ def _normalised(weights: np.ndarray) -> np.ndarray:
     return weights / total
 
 
-def _top_features(coef, model, spread, names, top) -> tuple[tuple[str, float], ...]:
+def _sizes(view: View, coef) -> np.ndarray | None:
+    """How much each column moves the scores of each local model, (m, n_columns)."""
     if coef is None:
+        return None
+    sizes = np.empty((len(coef), len(view.columns)))
+    features = view.features.astype(float)
+    order = np.argsort(view.origins, kind="stable")
+    counts = np.bincount(view.origins)
+    first = np.cumsum(counts) - counts
+    single = counts == 1
+    own = order[first[single]]
+    sizes[:, single] = _range(coef[:, :, own].astype(float)) * features.std(axis=0)[own]
+    for place in np.flatnonzero(~single):
+        own = order[first[place] : first[place] + counts[place]]
+        sizes[:, place] = _moves(coef[:, :, own].astype(float), features[:, own])
+    return sizes
+
+
+def _range(weights: np.ndarray) -> np.ndarray:
+    """The one score's weights, or their range over the scores."""
+    return weights[:, 0] if weights.shape[1] == 1 else np.ptp(weights, axis=1)
+
+
+def _moves(weights: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """Deviation over the rows of what the features of a column add, by model.
+
+    Of what they add to the score where there is one, and else to the difference of two
+    scores, the largest.
+    """
+    # Points whose distances are the deviations of differences.
+    centred = features - features.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+    points = weights @ (vectors * np.sqrt(np.maximum(values, 0)))
+    if points.shape[1] == 1:
+        return np.linalg.norm(points[:, 0], axis=1)
+    return np.array([pdist(scores).max() for scores in points])
+
+
+def _top_columns(sizes, model, names, top) -> tuple[tuple[str, float], ...]:
+    if sizes is None:
         return ()
-    weights = coef[model].astype(float)
-    range_ = weights[0] if len(weights) == 1 else np.ptp(weights, axis=0)
-    sizes = range_ * spread
-    order = np.argsort(-np.abs(sizes), kind="stable")[:top]
-    return tuple((names[j], float(sizes[j])) for j in order)
+    order = np.argsort(-np.abs(sizes[model]), kind="stable")[:top]
+    return tuple((names[j], float(sizes[model, j])) for j in order)
 
 
 def _mean_or_nan(values: np.ndarray) -> float:

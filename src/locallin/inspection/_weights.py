@@ -14,7 +14,9 @@ from locallin.inspection._drawing import (
     one_axes,
 )
 from locallin.inspection._explain import Explanation, explain
-from locallin.inspection.unwrap import check_count, count_rows, some_rows
+from locallin.inspection.columns import count_rows, some_rows
+from locallin.inspection.text import plain, shown_value
+from locallin.inspection.unwrap import check_count
 
 
 class ContributionDisplay:
@@ -129,8 +131,9 @@ class ContributionDisplay:
         ax = one_axes(ax, "ContributionDisplay", size=size)
         labels, colours = [], []
         for name, value, contribution in terms:
-            alone = np.isnan(value)
-            labels.append(name if alone else f"{name} = {value:.3g}")
+            alone = value is None
+            text = plain(name) if alone else f"{plain(name)}: {shown_value(value)}"
+            labels.append(text.replace("$", r"\$"))
             colours.append(NEUTRAL if alone else FOR if contribution > 0 else AGAINST)
         lengths = [contribution for *_, contribution in terms]
         places = np.arange(len(terms))

@@ -1,43 +1,88 @@
-"""Unwrapping of fitted pipelines: the classifier inside, its rows and their names."""
+"""Unwrapping of fitted estimators: the classifier inside, and what its features are.
 
+A :class:`View` holds everything between a user's table and the local models: rows as
+the classifier is given them, the features that local models see, and for each of these
+the column that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from locallin.engine.input import sound_matrix
+from locallin.inspection.columns import (
+    cells_of,
+    column_names,
+    count_columns,
+    count_rows,
+)
+from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, trace
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier, validated_rows
 
-
-class Unwrapped(NamedTuple):
-    """A classifier, the rows that reach it, and the names of their columns."""
-
-    classifier: ScoringClassifier
-    X: Any
-    names: list[str]
+Steps = list[tuple[str, Any]]
 
 
-def split_pipeline(estimator) -> tuple[list[Pipeline], Any]:
-    """Steps before the last, and the last: through pipelines, searches, freezers."""
-    before = []
+def split_pipeline(estimator) -> tuple[Steps, Any]:
+    """Named steps before the last, and the last.
+
+    Pipelines, searches, frozen estimators, and classifiers that choose a threshold or
+    calibrate another are opened.
+    """
+    before: Steps = []
     while True:
         if isinstance(estimator, Pipeline):
-            if len(estimator.steps) > 1:
-                before.append(estimator[:-1])
+            before += _steps_of(estimator[:-1]) if len(estimator.steps) > 1 else []
             estimator = estimator.steps[-1][1]
-        elif isinstance(estimator, FrozenEstimator):
-            estimator = estimator.estimator
-        elif hasattr(estimator, "best_estimator_"):
-            estimator = estimator.best_estimator_
-        else:
+            continue
+        inner = _inside(estimator)
+        if inner is None:
             return before, estimator
+        estimator = inner
 
 
-def classifier_in(estimator, caller: str) -> tuple[list[Pipeline], ScoringClassifier]:
+def _steps_of(pipeline: Pipeline) -> Steps:
+    found: Steps = []
+    for name, step in pipeline.steps:
+        if isinstance(step, Pipeline):
+            found += _steps_of(step)
+        elif step is not None and not isinstance(step, str):
+            found.append((name, step))
+    return found
+
+
+def _inside(estimator):
+    """The fitted estimator that another one asks; None if there is none."""
+    if isinstance(estimator, FrozenEstimator):
+        return estimator.estimator
+    if isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV):
+        check_is_fitted(estimator)
+        return estimator.estimator_
+    if isinstance(estimator, CalibratedClassifierCV):
+        check_is_fitted(estimator)
+        copies = estimator.calibrated_classifiers_
+        if len(copies) > 1:
+            raise ValueError(
+                f"CalibratedClassifierCV averages {len(copies)} classifiers, which "
+                "have no score in common: fit it with ensemble=False, or to a frozen "
+                "classifier, FrozenEstimator(clf)."
+            )
+        return copies[0].estimator
+    return getattr(estimator, "best_estimator_", None)
+
+
+def classifier_in(estimator, caller: str) -> tuple[Steps, ScoringClassifier]:
     """Steps before the classifier, and the fitted classifier."""
     before, classifier = split_pipeline(estimator)
     if not isinstance(classifier, ScoringClassifier):
@@ -60,35 +105,182 @@ def require_local_models(classifier, caller: str) -> None:
         ) from None
 
 
-def unwrap(estimator, X, caller: str) -> Unwrapped:
-    """Pass X through the steps before the classifier."""
-    before, classifier = classifier_in(estimator, caller)
+class Column(NamedTuple):
+    """A column that reaches the local models.
+
+    ``stage`` is the number of steps before it, 0 for a column of the user's table, and
+    ``place`` its position there.
+    """
+
+    name: str
+    stage: int
+    place: int
+
+
+class View:
+    """Some rows of a table, and what the local models of an estimator see of them.
+
+    Features that come from one column of the table belong to it. Where a step mixes
+    columns, what it puts out are columns of their own.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted estimator with a classifier of the library inside.
+    X : {array-like, frame, sparse matrix}
+        Rows, as the estimator takes them.
+    caller : str
+        Who asks, for errors.
+    feature_names : sequence of str, default=None
+        Names of the columns of X.
+
+    Attributes
+    ----------
+    steps : list of (str, transformer)
+        The steps before the classifier.
+    classifier : ScoringClassifier
+        The classifier.
+    stages : list
+        The rows, before all steps and after each; the last are the classifier's.
+    columns : list of Column
+        Columns that reach the local models.
+    origins : ndarray of shape (n_local_features,)
+        Position in ``columns`` of the column of each feature.
+    slopes : ndarray of shape (n_local_features,)
+        Change of a feature by that of its column, NaN where it is not the same
+        everywhere.
+    """
+
+    def __init__(self, estimator, X, caller: str, feature_names=None):
+        self.estimator = estimator
+        self.steps, self.classifier = classifier_in(estimator, caller)
+        self.stages = [sound_matrix(X)]
+        names = _first_names(estimator, X, feature_names)
+        columns = [Column(name, 0, place) for place, name in enumerate(names)]
+        found = Trace(np.arange(len(names)), np.ones(len(names)))
+        for _, step in self.steps:
+            made = step.transform(self.stages[-1])
+            self.stages.append(made)
+            then = trace(step, len(names), names)
+            n_out = count_columns(made)
+            names = _next_names(step, names, column_names(made), n_out)
+            found = self._add(columns, found, then, names)
+        if has_map(self.classifier):
+            mapping = self.classifier.feature_map_
+            then = trace(mapping, len(names), names)
+            n_out = self.features.shape[1]
+            names = names_out(mapping, names) or []
+            if len(names) != n_out:
+                names = [f"phi{i}" for i in range(n_out)]
+            found = self._add(columns, found, then, names, stage=len(self.stages))
+        used, self.origins = np.unique(found.origins, return_inverse=True)
+        self.slopes = found.slopes
+        self.columns = self._with_own_names([columns[place] for place in used])
+
+    def _add(self, columns, found: Trace, then: Trace | None, names, stage=None):
+        """The trace after one more step, whose own columns are appended."""
+        n_out = len(names)
+        if then is None or len(then.origins) != n_out:
+            then = Trace(np.full(n_out, MIXED), np.ones(n_out))
+        origins, slopes = followed_by(found, then)
+        own = np.flatnonzero(origins == MIXED)
+        origins[own] = len(columns) + np.arange(len(own))
+        slopes[own] = 1.0
+        stage = len(self.stages) - 1 if stage is None else stage
+        columns += [Column(names[place], stage, int(place)) for place in own]
+        return Trace(origins, slopes)
+
+    def _with_own_names(self, columns: list[Column]) -> list[Column]:
+        """Columns made by steps, with the step's name where theirs is taken."""
+        counts = Counter(one.name for one in columns)
+        places = [name for name, _ in self.steps] + ["feature_map"]
+        return [
+            one._replace(name=f"{places[one.stage - 1]}__{one.name}")
+            if one.stage and counts[one.name] > 1
+            else one
+            for one in columns
+        ]
+
+    def __len__(self) -> int:
+        return count_rows(self.stages[0])
+
+    @property
+    def rows(self):
+        """Rows that reach the classifier."""
+        return self.stages[-1]
+
+    @property
+    def names(self) -> np.ndarray:
+        """Names of the columns."""
+        return np.array([one.name for one in self.columns], dtype=object)
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """Rows as the local models see them, dense."""
+        return local_rows(self.classifier, self.rows)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Values of the columns: of numbers, or of objects where NaN is missing."""
+        parts, order = [], []
+        mapped = self.features if has_map(self.classifier) else None
+        for stage, X in enumerate([*self.stages, mapped]):
+            here = [i for i, one in enumerate(self.columns) if one.stage == stage]
+            if here:
+                places = np.array([self.columns[i].place for i in here])
+                parts.append(cells_of(X, places))
+                order += here
+        if len(parts) == 1:
+            return parts[0]
+        kinds = {part.dtype.kind for part in parts}
+        whole = np.hstack([p if "O" not in kinds else p.astype(object) for p in parts])
+        return whole[:, np.argsort(order)]
+
+    def by_column(self, parts: np.ndarray) -> np.ndarray:
+        """Sums over the features of each column, on the last axis."""
+        n = len(self.columns)
+        if len(self.origins) == n and np.array_equal(self.origins, np.arange(n)):
+            return parts
+        order = np.argsort(self.origins, kind="stable")
+        starts = np.searchsorted(self.origins[order], np.arange(n))
+        return np.add.reduceat(parts[..., order], starts, axis=-1)
+
+    def through(self, X, stage: int = 0):
+        """Other rows of a stage, as the classifier is given them."""
+        for _, step in self.steps[stage:]:
+            X = step.transform(X)
+        return X
+
+    def local_rows(self, X, stage: int = 0) -> np.ndarray:
+        """Other rows of a stage, as the local models see them."""
+        return local_rows(self.classifier, self.through(X, stage))
+
+
+def _first_names(estimator, X, feature_names) -> list[str]:
+    n = count_columns(X)
+    if feature_names is not None:
+        given = [str(name) for name in feature_names]
+        if len(given) != n:
+            raise ValueError(
+                f"feature_names has {len(given)} names, but X has {n} columns: give "
+                "one name for each, or feature_names=None."
+            )
+        return given
     names = getattr(estimator, "feature_names_in_", None)
     if names is None:
         names = column_names(X)
-    for steps in before:
-        names = names_out(steps, names)
-        X = steps.transform(X)
     if names is None:
-        names = getattr(classifier, "feature_names_in_", None)
-    n_features = classifier.n_features_in_
-    if names is None or len(names) != n_features:
-        names = [f"x{i}" for i in range(n_features)]
-    return Unwrapped(classifier, X, list(map(str, names)))
+        names = getattr(split_pipeline(estimator)[1], "feature_names_in_", None)
+    if names is None or len(names) != n:
+        names = [f"x{i}" for i in range(n)]
+    return list(map(str, names))
 
 
-def names_out(transformer, names) -> list[str] | None:
-    """Names of a transformer's output, None where it cannot tell."""
-    try:
-        return list(map(str, transformer.get_feature_names_out(names)))
-    except (AttributeError, NotImplementedError, ValueError):
-        return None
-
-
-def column_names(X) -> list[str] | None:
-    """Names of the columns of a frame, None for anything else."""
-    columns = getattr(X, "columns", None)
-    return None if columns is None else [str(name) for name in columns]
+def _next_names(step, names, framed, n_out: int) -> list[str]:
+    for found in (names_out(step, names), names_out(step, None), framed):
+        if found is not None and len(found) == n_out:
+            return found
+    return [f"x{i}" for i in range(n_out)]
 
 
 def has_map(classifier) -> bool:
@@ -97,35 +289,12 @@ def has_map(classifier) -> bool:
     return mapped and classifier.local_model != "constant"
 
 
-def local_features(
-    unwrapped: Unwrapped, feature_names=None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Features that the local models see, dense, and their names.
-
-    The names are those given, where there are as many as features.
-    """
-    classifier, X, names = unwrapped
+def local_rows(classifier, X) -> np.ndarray:
+    """Rows of a classifier as its local models see them, dense."""
     features = validated_rows(classifier, X)
     if has_map(classifier):
         features = row_views(classifier, features)[1]
-        names = names_out(classifier.feature_map_, names) or [
-            f"phi{i}" for i in range(features.shape[1])
-        ]
-    if sparse.issparse(features):
-        features = features.toarray()
-    return features, _chosen_names(feature_names, names)
-
-
-def _chosen_names(feature_names, names: list[str]) -> np.ndarray:
-    if feature_names is None:
-        return np.array(names, dtype=object)
-    given = [str(name) for name in feature_names]
-    if len(given) != len(names):
-        raise ValueError(
-            f"feature_names has {len(given)} names, but the local models see "
-            f"{len(names)} features: give one name for each, or feature_names=None."
-        )
-    return np.array(given, dtype=object)
+    return features.toarray() if sparse.issparse(features) else features
 
 
 def check_count(name: str, value) -> None:
@@ -141,29 +310,9 @@ def by_score(scores: np.ndarray) -> np.ndarray:
     return scores.reshape(len(scores), -1)
 
 
-def import_pandas(caller: str):
-    """Pandas, or an error that says how to get it."""
+def import_package(name: str, caller: str):
+    """A package that need not be there, or an error that says how to get it."""
     try:
-        return import_module("pandas")
+        return import_module(name)
     except ImportError as error:
-        raise ImportError(f"{caller} needs pandas: pip install pandas.") from error
-
-
-def as_frame_like(given, values: np.ndarray):
-    """The values, as a frame with the columns of ``given`` where that is one."""
-    if column_names(given) is None:
-        return values
-    columns = list(given.columns)
-    if hasattr(given, "iloc"):
-        return type(given)(values, columns=columns)
-    return type(given)(values, schema=columns)
-
-
-def some_rows(X, start: int, stop: int):
-    """The rows start..stop of a matrix, a frame or a list."""
-    return X.tocsr()[start:stop] if sparse.issparse(X) else X[start:stop]
-
-
-def count_rows(X) -> int:
-    """Number of rows of a matrix, a frame or a list."""
-    return X.shape[0] if hasattr(X, "shape") else len(X)
+        raise ImportError(f"{caller} needs {name}: pip install {name}.") from error

@@ -14,9 +14,10 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 
 from locallin.engine.input import sound_matrix
 from locallin.inspection import Regions, regions
-from locallin.inspection.unwrap import by_score, classifier_in, count_rows, some_rows
+from locallin.inspection.columns import count_rows, row_names, rows_at, some_rows
+from locallin.inspection.unwrap import by_score, classifier_in
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.base import ScoringClassifier, winning_classes
+from locallin.methods.base import ScoringClassifier
 from locallin.report._rows import ExplainedRows, explain_rows
 
 _BLOCK_BYTES = 1 << 25
@@ -142,6 +143,7 @@ def collect(
             rows_at(X, chosen),
             sample,
             numbers=chosen + first_row,
+            names=_names_at(X, chosen, first_row),
             labels=_labels_at(evaluation, chosen),
             feature_names=feature_names,
         ),
@@ -149,7 +151,7 @@ def collect(
 
 
 def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | None]:
-    predicted, margin = _decisions(estimator, classifier, X)
+    predicted, margin = _decisions(estimator, X)
     labels, truth = classifier.classes_.tolist(), None
     if y is not None:
         y = column_or_1d(y)
@@ -161,15 +163,19 @@ def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | No
     return Evaluation(labels, n_classes, predicted, margin, truth), y
 
 
-def _decisions(estimator, classifier, X) -> tuple[np.ndarray, np.ndarray]:
+def _decisions(estimator, X) -> tuple[np.ndarray, np.ndarray]:
     """Position of the predicted class and lead of its score, block by block."""
+    steps, classifier = classifier_in(estimator, "report")
     size = _BLOCK_BYTES // (8 * max(1, classifier.n_features_in_))
     size = max(1, min(_LARGEST_BLOCK, size))
     predicted, margins = [], []
     for start in range(0, count_rows(X), size):
         block = some_rows(X, start, start + size)
-        scores = by_score(np.asarray(estimator.decision_function(block)))
-        predicted.append(winning_classes(scores))
+        decided = estimator.predict(block)
+        predicted.append(np.searchsorted(classifier.classes_, decided))
+        for _, step in steps:
+            block = step.transform(block)
+        scores = by_score(np.asarray(classifier.decision_function(block)))
         if scores.shape[1] == 1:
             margins.append(2 * np.abs(scores[:, 0]))
         else:
@@ -247,10 +253,7 @@ def _labels_at(evaluation: Evaluation, rows: np.ndarray) -> list | None:
     ]
 
 
-def rows_at(X, rows: np.ndarray):
-    """Some rows of a matrix, a frame or a list."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    if isinstance(X, list | tuple):
-        return [X[row] for row in rows]
-    return X[rows]
+def _names_at(X, rows: np.ndarray, first_row: int) -> list[str]:
+    """Names of rows: those of the frame's index, and otherwise their numbers."""
+    named = row_names(X)
+    return [str(row + first_row) if named is None else named[row] for row in rows]

@@ -1,9 +1,6 @@
 """Facts about a model: parameters that were chosen, and numbers that fitting found."""
 
 from inspect import Parameter, signature
-from typing import Any
-
-from sklearn.pipeline import Pipeline
 
 from locallin.inspection.text import number
 from locallin.inspection.unwrap import split_pipeline
@@ -22,20 +19,14 @@ _FACTS = {
 def changed_parameters(estimator) -> list[tuple[str, str, str]]:
     """Name, value and default of the parameters that are not the defaults."""
     before, classifier = split_pipeline(estimator)
-    steps = [step for part in before for step in _named_steps(part)]
+    steps = [(f"{name}.", step) for name, step in before]
     found = []
     for prefix, step in [*steps, ("", classifier)]:
+        if not hasattr(step, "get_params"):
+            continue
         for name, value, default in _changed(step):
             found.append((f"{prefix}{name}", value, default))
     return found
-
-
-def _named_steps(pipeline: Pipeline) -> list[tuple[str, Any]]:
-    return [
-        (f"{name}.", step)
-        for name, step in pipeline.steps
-        if hasattr(step, "get_params") and not isinstance(step, Pipeline)
-    ]
 
 
 def _changed(estimator) -> list[tuple[str, str, str]]:

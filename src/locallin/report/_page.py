@@ -12,6 +12,7 @@ import sklearn
 
 import locallin
 from locallin.inspection.histories import recorded_histories
+from locallin.inspection.text import escaped as text
 from locallin.inspection.text import number
 from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
@@ -60,11 +61,6 @@ def page(data: ReportData, title: str) -> str:
         sklearn_version=text(sklearn.__version__),
         script=_resource("report.js"),
     )
-
-
-def text(value) -> str:
-    """Anything as text of a page."""
-    return escape(str(value).encode("utf-8", "replace").decode())
 
 
 def as_json(value) -> str:

@@ -146,19 +146,21 @@
       ? `the whole model, asked there, stays at ${row.predicted}`
       : `the whole model, asked there, says ${change.reached}`;
     const units = change.given_units ? "" : ", as the classifier is given it,";
-    const far = change.size > 3
+    const size = change.counted
+      ? ` (${significant(change.size)} standard deviations)` : "";
+    const far = change.counted && change.size > 3
       ? " So large a change leads out of the data: no single feature decides this row."
       : "";
     return element("p", { class: "change" },
       "With ", element("b", {}, change.feature), units,
       ` changed from ${significant(change.from)} to `,
       element("b", {}, significant(change.to)),
-      ` (${significant(change.size)} standard deviations) the local model would decide for `,
+      `${size} the local model would decide for `,
       element("b", {}, change.target), `; ${follows}.${far}`);
   }
 
   function heading(row) {
-    const title = element("h3", {}, `Row ${row.row}: predicted ${row.predicted}`);
+    const title = element("h3", {}, `Row ${row.name}: predicted ${row.predicted}`);
     if (row.label !== null) {
       const kind = row.wrong ? "badge wrong" : "badge";
       const text = row.wrong ? `wrong, the label is ${row.label}` : "right";
@@ -206,7 +208,7 @@
     document.getElementById("before").disabled = shown === 0;
     document.getElementById("after").disabled = shown === rows.length - 1;
     document.getElementById("announce").textContent =
-      `Row ${row.row}: predicted ${row.predicted}${row.wrong ? ", wrong" : ""}`;
+      `Row ${row.name}: predicted ${row.predicted}${row.wrong ? ", wrong" : ""}`;
   }
 
   function show(place, remember) {
@@ -214,7 +216,15 @@
     view = 0;
     lastPick = { name: "", step: 0 };
     draw();
-    if (remember) history.replaceState(null, "", `#row=${rows[place].row}`);
+    if (remember) remembered(rows[place].row);
+  }
+
+  function remembered(row) {
+    try {
+      history.replaceState(null, "", `#row=${row}`);
+    } catch {
+      // A page within another one has no address of its own.
+    }
   }
 
   function fromAddress() {
@@ -224,7 +234,7 @@
 
   rows.forEach((row, i) => {
     const end = row.wrong ? `, wrong: ${row.label}` : "";
-    select.append(element("option", { value: i }, `${row.row}: ${row.predicted}${end}`));
+    select.append(element("option", { value: i }, `${row.name}: ${row.predicted}${end}`));
   });
   select.addEventListener("change", () => show(Number(select.value), true));
   document.getElementById("before").addEventListener("click", () => show(shown - 1, true));
