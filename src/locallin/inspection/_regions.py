@@ -70,8 +70,7 @@ class Region:
     @property
     def name(self) -> str:
         """Position of the model, after the class that it belongs to."""
-        prefix = "" if self.owner is None else f"{self.owner}/"
-        return f"{prefix}{self.model}"
+        return model_name(self.model, self.owner)
 
 
 class Regions(Sequence):
@@ -271,6 +270,19 @@ class LocalModels(NamedTuple):
     model: list[int]
     owner: list
     coef: np.ndarray | None  # (m, n_scores, n_features)
+
+    @property
+    def names(self) -> list[str]:
+        """Positions of the models, after the classes that they belong to."""
+        return [
+            model_name(model, owner)
+            for model, owner in zip(self.model, self.owner, strict=True)
+        ]
+
+
+def model_name(model: int, owner) -> str:
+    """Position of a model, after the class that it belongs to."""
+    return str(model) if owner is None else f"{owner}/{model}"
 
 
 def local_models(view: View) -> LocalModels:
