@@ -7,8 +7,10 @@ from locallin import (
     Atlas,
     AtlasClassifier,
     DULLSVMClassifier,
+    EnsembleClassifier,
     LLSVMClassifier,
     LLSVMClassifierCV,
+    LocallyLinearClassifier,
     ML3Classifier,
     SAPLClassifier,
 )
@@ -21,6 +23,8 @@ from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.feature_maps import IntersectionSampler
 
 ESTIMATORS = [
+    LocallyLinearClassifier(effort=0),
+    EnsembleClassifier(SAPLClassifier(max_iter=5), n_members=2),
     LLSVMClassifier(),
     LLSVMClassifierCV(3, cv=2),
     SAPLClassifier(),

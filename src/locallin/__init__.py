@@ -19,14 +19,20 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
+    from locallin.methods.ensemble import EnsembleClassifier as EnsembleClassifier
     from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
     from locallin.methods.llsvm_cv import LLSVMClassifierCV as LLSVMClassifierCV
+    from locallin.methods.locally_linear import (
+        LocallyLinearClassifier as LocallyLinearClassifier,
+    )
     from locallin.methods.ml3 import ML3Classifier as ML3Classifier
     from locallin.methods.sapl import SAPLClassifier as SAPLClassifier
 
 __version__ = "0.1.0.dev0"
 
 _HOME = {
+    "LocallyLinearClassifier": "locallin.methods.locally_linear",
+    "EnsembleClassifier": "locallin.methods.ensemble",
     "LLSVMClassifier": "locallin.methods.llsvm",
     "LLSVMClassifierCV": "locallin.methods.llsvm_cv",
     "SAPLClassifier": "locallin.methods.sapl",

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import (
@@ -37,6 +38,7 @@ __all__ = [
     "forget",
     "interruptible",
     "parameter_choices",
+    "safe_indexing",
     "unchanged_on_error",
     "validate_parameters",
     "with_callbacks",

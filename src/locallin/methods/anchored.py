@@ -4,7 +4,6 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 
@@ -25,7 +24,7 @@ from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows
-from locallin.methods.base import EpochClassifier
+from locallin.methods.base import EpochClassifier, probabilities
 from locallin.methods.growing import grow_for
 from locallin.methods.preparation import (
     FitInput,
@@ -336,16 +335,7 @@ class AnchoredClassifier(EpochClassifier):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
-        if self.loss == "multinomial" and scores.ndim == 2:
-            return softmax(scores, axis=1)
-        odds = expit(scores)
-        if odds.ndim == 1:
-            return np.column_stack([1.0 - odds, odds])
-        total = odds.sum(axis=1, keepdims=True)
-        return np.where(
-            total > 0, odds / np.where(total > 0, total, 1), 1 / len(odds.T)
-        )
+        return probabilities(self.decision_function(X), self.loss)
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
@@ -42,6 +43,18 @@ def winning_classes(scores: np.ndarray) -> np.ndarray:
     if scores.ndim == 1 or scores.shape[1] == 1:
         return (scores.reshape(-1) > 0).astype(np.intp)
     return scores.argmax(axis=1)
+
+
+def probabilities(scores: np.ndarray, loss: str) -> np.ndarray:
+    """Probabilities of scores of shape (n,) or (n, n_classes), by their loss."""
+    if loss == "multinomial" and scores.ndim == 2:
+        return softmax(scores, axis=1)
+    odds = expit(scores)
+    if odds.ndim == 1:
+        return np.column_stack([1.0 - odds, odds])
+    total = odds.sum(axis=1, keepdims=True)
+    shares = odds / np.where(total > 0, total, 1)
+    return np.where(total > 0, shares, 1 / odds.shape[1])
 
 
 def forget_learning(estimator) -> None:

@@ -1,0 +1,365 @@
+"""Settings of a locally linear classifier, chosen on held-out rows."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import minimize_scalar
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold, train_test_split
+
+from locallin.encoding.table import TableEncoder
+from locallin.engine.matrix import as_rows
+from locallin.engine.sklearn_api import safe_indexing
+from locallin.kernels.rows import squared_row_norms
+from locallin.methods.base import probabilities
+from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.preparation import joint_alpha
+
+# Rows that are looked at, by effort; up to so many each row is held out once.
+_ROWS = {1: 20_000, 2: 60_000}
+_FOLDED_ROWS = 3000
+_FOLDS = 5
+# A row's columns times bins that are still worth encoding, and features up to which a
+# linear metric is learned.
+_MOST_BINNED = 300
+_MOST_MAPPED = 4096
+_PASSES = 15
+_MOST_ANCHORS = 1024
+# Members of a mean, by effort.
+MEMBERS = {0: 1, 1: 3, 2: 6}
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows as a user gave them, labels as indices into the classes, and weights."""
+
+    X: Any
+    labels: np.ndarray
+    classes: np.ndarray
+    weights: np.ndarray
+    seed: int
+
+    def take(self, chosen: np.ndarray) -> "TrainingRows":
+        """Some of the rows."""
+        X = safe_indexing(self.X, chosen)
+        return replace(
+            self, X=X, labels=self.labels[chosen], weights=self.weights[chosen]
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings: bins of a number (0: it is standardised), local models, penalty.
+
+    ``strength`` multiplies the penalty that the rule for the number of rows gives.
+    """
+
+    n_bins: int = 8
+    n_anchors: int = 16
+    strength: float = 10.0
+
+    def as_dict(self) -> dict[str, float]:
+        """The settings by name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What held-out rows say of a choice."""
+
+    choice: Choice
+    n_members: int
+    log_loss: float
+    standard_error: float
+    error: float
+    scale: float
+    seconds: float
+
+    def as_dict(self) -> dict[str, float]:
+        """Settings and figures by name."""
+        found = asdict(self)
+        return {**found.pop("choice"), **found}
+
+
+class Held(NamedTuple):
+    """A part of the rows to learn from, and one to look at, both encoded."""
+
+    X: Any
+    labels: np.ndarray
+    weights: np.ndarray
+    X_held: Any
+
+
+def new_encoder(encoder, n_bins: int, seed: int):
+    """The encoder that a choice asks for, not fitted; None for none."""
+    if encoder is not None:
+        return clone(encoder)
+    return TableEncoder(
+        numbers="piecewise" if n_bins else "standard",
+        n_bins=n_bins or 8,
+        target_means="auto",
+        sparse_output="auto",
+        random_state=seed,
+    )
+
+
+def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
+    """A fitted encoder, None for sparse rows without one, and the encoded rows."""
+    if encoder is None and sparse.issparse(rows.X):
+        return None, rows.X
+    fresh = new_encoder(encoder, n_bins, rows.seed)
+    return fresh, fresh.fit_transform(rows.X, rows.classes[rows.labels])
+
+
+def new_member(choice: Choice, X, labels, weights, n_classes: int, n_jobs):
+    """A local model with the settings of a choice, for encoded rows."""
+    n_rows = int(np.count_nonzero(weights))
+    square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
+    alpha = choice.strength * square * joint_alpha(n_rows, n_classes) / n_rows
+    linear = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
+    return DULLSVMClassifier(
+        choice.n_anchors,
+        metric="linear" if linear else None,
+        loss="multinomial",
+        alpha=alpha,
+        diversity=0.0,
+        max_iter=_PASSES,
+        n_jobs=n_jobs,
+    )
+
+
+def usual_choice(n_rows: int) -> Choice:
+    """Settings by the number of rows alone."""
+    return Choice(
+        n_bins=8 if n_rows >= 1000 else 0,
+        n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
+        strength=10.0 if n_rows < 20_000 else 1.0,
+    )
+
+
+def fit_choice(
+    rows: TrainingRows,
+    choice: Choice,
+    encoder,
+    n_members: int,
+    n_jobs: int | None,
+    deadline: float = inf,
+) -> tuple[Any, EnsembleClassifier]:
+    """The encoder and the members on all rows; fewer members where time is short."""
+    fitted, X = encode(rows, encoder, choice.n_bins)
+    first = new_member(choice, X, rows.labels, rows.weights, len(rows.classes), n_jobs)
+    model = EnsembleClassifier(first, n_members, random_state=rows.seed)
+    y = rows.classes[rows.labels]
+    began = time.monotonic()
+    seeds = np.random.RandomState(rows.seed).randint(2**31 - 1, size=n_members)
+    members: list = []
+    for seed in seeds:
+        spent = time.monotonic() - began
+        if members and time.monotonic() + spent / len(members) > deadline:
+            break
+        member = clone(first).set_params(random_state=int(seed))
+        members.append(member.fit(X, y, rows.weights))
+    return fitted, model.adopt(members)
+
+
+class Choosing:
+    """Tries choices one after the other, each where the last ones lead.
+
+    Parameters
+    ----------
+    rows : TrainingRows
+        All rows.
+    encoder : transformer or None
+        What encodes rows, where the user gave one.
+    effort : int
+        How much is tried.
+    deadline : float
+        Time of the monotonic clock after which nothing new is tried.
+    n_jobs : int or None
+        Threads.
+    """
+
+    def __init__(self, rows, encoder, effort: int, deadline: float, n_jobs):
+        self._all, self._encoder, self._effort = rows, encoder, effort
+        self._deadline, self._n_jobs = deadline, n_jobs
+        self._encoded: dict[int, list[Held]] = {}
+        self.trials: list[Trial] = []
+
+    def run(self, tell: Callable[[Trial], None], n_members: int):
+        """The best choice for all rows, and the scale of its scores."""
+        if self._effort == 0 or not self._hold_out():
+            return usual_choice(len(self._all)), 1.0
+        self._tell = tell
+        best = self._search()
+        scale = best.scale
+        if n_members > 1 and time.monotonic() < self._deadline:
+            scale = self._try(best.choice, n_members).scale
+        return self._for_all_rows(best.choice), scale
+
+    def _hold_out(self) -> bool:
+        """Draw the rows that are looked at; False where that cannot be done."""
+        rows = self._all
+        rng = np.random.RandomState(rows.seed)
+        counted = np.flatnonzero(rows.weights > 0)
+        most = _ROWS[self._effort]
+        if len(counted) > most:
+            drawn = train_test_split(
+                counted, train_size=most, random_state=rng,
+                stratify=_stratified(rows.labels[counted]),
+            )[0]  # fmt: skip
+            counted = np.sort(drawn)
+        self._rows = rows.take(counted) if len(counted) < len(rows) else rows
+        labels = self._rows.labels
+        if np.bincount(labels).max() == len(labels) or len(labels) < 10:
+            return False
+        if len(labels) <= _FOLDED_ROWS:
+            folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=rng)
+            self._splits = list(folds.split(labels, _stratified(labels, _FOLDS)))
+        else:
+            seen, held = train_test_split(
+                np.arange(len(labels)), test_size=0.25, random_state=rng,
+                stratify=_stratified(labels),
+            )  # fmt: skip
+            self._splits = [(np.sort(seen), np.sort(held))]
+        return True
+
+    def _search(self) -> Trial:
+        best = self._try(Choice())
+        if self._has_numbers():
+            best = self._better(best, replace(best.choice, n_bins=0))
+        best = self._better(best, replace(best.choice, n_anchors=1))
+        for strength in (100.0, 1.0):
+            best = self._better(best, replace(best.choice, strength=strength))
+        start = best.choice.n_anchors
+        for n_anchors in self._sizes(start):
+            trial = self._better(best, replace(best.choice, n_anchors=n_anchors))
+            if trial is best and n_anchors > start:
+                break
+            best = trial
+        for choice in self._neighbours(best.choice):
+            best = self._better(best, choice)
+        return best
+
+    def _sizes(self, start: int) -> Iterator[int]:
+        most = min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+        yield from (m for m in (4, 64, 256, 1024) if m != start and m <= most)
+
+    def _neighbours(self, choice: Choice) -> Iterator[Choice]:
+        for factor in (0.1, 10.0) if self._effort > 1 else (0.1,):
+            yield replace(choice, strength=choice.strength * factor)
+        if self._effort > 1 and choice.n_bins:
+            yield replace(choice, n_bins=2 * choice.n_bins)
+
+    def _better(self, best: Trial, choice: Choice) -> Trial:
+        if time.monotonic() >= self._deadline or self._tried(choice):
+            return best
+        trial = self._try(choice)
+        return trial if trial.log_loss < best.log_loss else best
+
+    def _tried(self, choice: Choice) -> bool:
+        return any(trial.choice == choice for trial in self.trials)
+
+    def _has_numbers(self) -> bool:
+        return self._encoder is None and not sparse.issparse(self._rows.X)
+
+    def _parts(self, n_bins: int) -> list[Held]:
+        if n_bins not in self._encoded:
+            self._encoded[n_bins] = [
+                self._encode_part(seen, held, n_bins) for seen, held in self._splits
+            ]
+        return self._encoded[n_bins]
+
+    def _encode_part(self, seen, held, n_bins: int) -> Held:
+        part, other = self._rows.take(seen), self._rows.take(held)
+        encoder, X = encode(part, self._encoder, n_bins)
+        X_held = other.X if encoder is None else encoder.transform(other.X)
+        return Held(X, part.labels, part.weights, X_held)
+
+    def _try(self, choice: Choice, n_members: int = 1) -> Trial:
+        began = time.monotonic()
+        rows = self._rows
+        n_scores = 1 if len(rows.classes) == 2 else len(rows.classes)
+        scores = np.zeros((len(rows), n_scores))
+        for (_, held), part in zip(
+            self._splits, self._parts(choice.n_bins), strict=True
+        ):
+            scores[held] = self._scores(choice, part, n_members, n_scores)
+        held = np.concatenate([held for _, held in self._splits])
+        trial = judged(
+            choice, n_members, scores[held], rows.labels[held], rows.weights[held],
+            time.monotonic() - began,
+        )  # fmt: skip
+        self.trials.append(trial)
+        self._tell(trial)
+        return trial
+
+    def _scores(self, choice: Choice, part: Held, n_members: int, n_scores: int):
+        present = np.unique(part.labels)
+        first = new_member(
+            choice, part.X, part.labels, part.weights, len(present), self._n_jobs
+        )
+        model = EnsembleClassifier(first, n_members, random_state=self._all.seed)
+        model.fit(part.X, part.labels, part.weights)
+        found = model.decision_function(part.X_held)
+        if n_scores == 1:
+            return found[:, None]
+        if len(present) == 2:
+            found = np.column_stack([-found, found])
+        # A class that the part does not have is as good as impossible.
+        full = np.full((len(found), n_scores), found.min() - 10.0)
+        full[:, present] = found
+        return full
+
+    def _for_all_rows(self, choice: Choice) -> Choice:
+        """More rows than were looked at bear more local models."""
+        share = np.sqrt(len(self._all) / len(self._rows))
+        if choice.n_anchors < 64 or share <= 1.0:
+            return choice
+        return replace(
+            choice, n_anchors=int(min(_MOST_ANCHORS, choice.n_anchors * share))
+        )
+
+
+def judged(
+    choice: Choice, n_members: int, scores, labels, weights, seconds: float
+) -> Trial:
+    """Log loss at the best scale of the scores, its standard error, and errors."""
+    weights = weights / weights.sum(dtype=float)
+    flat = scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def losses(log_scale: float) -> np.ndarray:
+        found = probabilities(np.exp(log_scale) * flat, "multinomial")
+        at = found[np.arange(len(labels)), labels]
+        return -np.log(np.maximum(at, 1e-12))
+
+    best = minimize_scalar(
+        lambda log_scale: weights @ losses(log_scale), bounds=(-3.0, 2.0),
+        method="bounded",
+    )  # fmt: skip
+    values = losses(best.x)
+    mean = float(weights @ values)
+    doubt = float(np.sqrt((weights**2) @ (values - mean) ** 2))
+    winners = flat > 0 if flat.ndim == 1 else flat.argmax(axis=1)
+    return Trial(
+        choice, n_members, mean, doubt, float(weights @ (winners != labels)),
+        float(np.exp(best.x)), seconds,
+    )  # fmt: skip
+
+
+def _stratified(labels: np.ndarray, least: int = 2) -> np.ndarray:
+    """Labels with those pooled that are too rare to be split."""
+    counts = np.bincount(labels)
+    rare = counts[labels] < least
+    pooled = np.where(rare, len(counts), labels)
+    if 0 < rare.sum() < least:
+        pooled[rare] = counts.argmax()
+    return pooled

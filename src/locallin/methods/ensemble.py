@@ -1,0 +1,262 @@
+"""The mean of several classifiers, which is again linear around every point."""
+
+from collections.abc import Iterable
+from functools import reduce
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+
+from locallin.engine.input import checked_data
+from locallin.engine.invariants import Bindings, Number, Rule
+from locallin.engine.sklearn_api import (
+    HasMethods,
+    Interval,
+    check_sample_weight,
+    unchanged_on_error,
+    validate_parameters,
+)
+from locallin.methods.base import ScoringClassifier, probabilities
+from locallin.methods.dullsvm import DULLSVMClassifier
+
+
+class Members(Rule):
+    """Fitted classifiers of the same features and classes."""
+
+    def __init__(self, owner: "EnsembleClassifier"):
+        self._owner = owner
+
+    def check(self, name: str, value: Any, bindings: Bindings) -> None:
+        """Refuse other objects, and members that do not fit together."""
+        if not isinstance(value, list) or not value:
+            bindings.refuse(name, "is no list of members")
+        for member in value:
+            if not isinstance(member, ScoringClassifier):
+                bindings.refuse(name, f"holds {type(member).__name__}")
+            if not member.__sklearn_is_fitted__():
+                bindings.refuse(name, "holds a member that is not fitted")
+            if member.n_features_in_ != self._owner.n_features_in_:
+                bindings.refuse(name, "holds a member of other features")
+            if not np.array_equal(member.classes_, self._owner.classes_):
+                bindings.refuse(name, "holds a member of other classes")
+
+
+class EnsembleClassifier(ScoringClassifier):
+    """Mean of the scores of several classifiers that differ in their seed.
+
+    Joint learning ends in somewhat different models for different seeds. Their mean
+    makes fewer errors, and is still a weighted sum of the features of a row once its
+    local models are held fixed: :meth:`local_coef` is the mean of those of the members.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        A classifier of the library with local weights; None is
+        :class:`~locallin.DULLSVMClassifier`.
+    n_members : int, default=4
+        Number of members. The cost of fitting and predicting grows with it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The seeds of the members depend on it.
+    n_jobs : int or None, default=None
+        Number of threads. The members' own ``n_jobs`` is left as it is where None.
+    verbose : int, default=0
+        How much is printed. The members print it.
+
+    Attributes
+    ----------
+    members_ : list of classifiers
+        The members.
+    scale_ : float
+        What the mean is multiplied with: 1, unless it has been calibrated.
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LocallyLinearClassifier : Chooses settings, and takes the mean of a few members.
+    sklearn.ensemble.VotingClassifier : Means of probabilities, of any classifiers.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin import EnsembleClassifier, SAPLClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = EnsembleClassifier(SAPLClassifier(4), 3, random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    >>> clf.local_coef(X).shape
+    (400, 1, 2)
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "decision_function"]), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _fitted_mark = "members_"
+
+    def __init__(
+        self,
+        estimator=None,
+        n_members: int = 4,
+        *,
+        random_state=None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.n_members = n_members
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **super()._invariants(),
+            "members_": Members(self),
+            "scale_": Number(above=True),
+        }
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            validate_parameters(self)
+            first = DULLSVMClassifier() if self.estimator is None else self.estimator
+            if not isinstance(first, ScoringClassifier):
+                raise TypeError(
+                    f"estimator={type(first).__name__} is no classifier of locallin: "
+                    "the mean of others has no local weights. "
+                    "sklearn.ensemble.VotingClassifier takes any."
+                )
+            X, y = checked_data(self, X, y, reset=True)
+            if sample_weight is not None:
+                sample_weight = check_sample_weight(sample_weight, X)
+            rng = check_random_state(self.random_state)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
+            members = [
+                self._new_member(first, int(seed)).fit(X, y, sample_weight)
+                for seed in seeds
+            ]
+            return self.adopt(members)
+
+    def adopt(self, members: list) -> "EnsembleClassifier":
+        """Take members that have been fitted to the same rows.
+
+        Parameters
+        ----------
+        members : list of classifiers
+            Fitted classifiers of the library.
+
+        Returns
+        -------
+        self : object
+            The ensemble, fitted.
+        """
+        self.members_, self.scale_ = members, 1.0
+        self.classes_ = members[0].classes_
+        self.n_features_in_ = members[0].n_features_in_
+        return self
+
+    def _new_member(self, first, seed: int):
+        member = clone(first).set_params(random_state=seed)
+        if self.n_jobs is not None:
+            member.set_params(n_jobs=self.n_jobs)
+        if self.verbose:
+            member.set_params(verbose=self.verbose)
+        return member
+
+    def _mean(self, parts: Iterable[np.ndarray]) -> np.ndarray:
+        total = reduce(np.add, parts)
+        return total * np.asarray(self.scale_ / len(self.members_), total.dtype)
+
+    def _scores(self, X) -> np.ndarray:
+        return self._mean(_by_score(m.decision_function(X)) for m in self.members_)
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights of each row: the mean of those of the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; n_scores is 1 for two classes.
+        """
+        return self._mean(member.local_coef(X) for member in self.members_)
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts of each row: the mean of those of the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; n_scores is 1 for two classes.
+        """
+        return self._mean(member.local_intercept(X) for member in self.members_)
+
+    @property
+    def loss(self) -> str | None:
+        """The loss of the members, None where they have none."""
+        first = self.members_[0] if hasattr(self, "members_") else self.estimator
+        return getattr(first, "loss", None)
+
+    def _has_probabilities(self) -> bool:
+        if self.loss not in ("logistic", "multinomial"):
+            raise AttributeError(
+                f"predict_proba needs members with loss='logistic' or 'multinomial', "
+                f"but theirs is {self.loss!r}."
+            )
+        return True
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities of the rows, from the mean of the scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        return probabilities(self.decision_function(X), str(self.loss))
+
+
+def _by_score(scores: np.ndarray) -> np.ndarray:
+    return scores.reshape(len(scores), -1)

@@ -1,0 +1,390 @@
+"""The classifier to reach for: a table in, settings chosen, calibrated scores out."""
+
+import time
+from math import inf
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from locallin.engine.input import checked_data
+from locallin.engine.invariants import (
+    CLASSIFIER,
+    Array,
+    CheckedState,
+    Part,
+    Rule,
+    Transformer,
+)
+from locallin.engine.sklearn_api import (
+    HasMethods,
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    unchanged_on_error,
+    validate_parameters,
+)
+from locallin.methods.base import probabilities, winning_classes
+from locallin.methods.choosing import (
+    MEMBERS,
+    Choosing,
+    TrainingRows,
+    Trial,
+    fit_choice,
+)
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.preparation import encode_classes, row_weights
+
+
+class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
+    """A table in, settings chosen on held-out rows, calibrated probabilities out.
+
+    Numbers, categories, dates and missing values are encoded
+    (:class:`~locallin.TableEncoder`), and local linear models with learned anchors and
+    a learned metric (:class:`~locallin.DULLSVMClassifier` with the multinomial loss)
+    are fitted to what comes out. How numbers are encoded, how many local models there
+    are and how strong their penalty is, is chosen by the log loss of held-out rows of
+    the training data. The mean of a few such models is what predicts; one factor makes
+    its scores log-odds that hold on held-out rows.
+
+    The score of a row is a sum over the columns of the table once its local models are
+    held fixed: :func:`locallin.inspection.explain` tells what each column adds.
+
+    Parameters
+    ----------
+    effort : {0, 1, 2}, default=1
+        How much is tried. 0 is one choice by the number of rows, not calibrated; 1
+        looks at 20,000 rows and about eight choices; 2 at 60,000 rows, more choices,
+        and twice as many members.
+    n_members : int or "auto", default="auto"
+        Number of models whose mean predicts. "auto" is 1, 3 and 6 for an effort of 0,
+        1 and 2.
+    time_limit : float or None, default=None
+        Seconds after which nothing new is tried. The models that predict are fitted in
+        any case, as many as the rest of the time allows and at least one.
+    encoder : transformer or None, default=None
+        What encodes the rows; None is a :class:`~locallin.TableEncoder` whose way with
+        numbers is chosen, and nothing for sparse data.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``. They move the scores
+        and what is predicted; probabilities are those of the data without them.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The held-out rows and the members depend on it.
+    n_jobs : int or None, default=None
+        Number of threads. They share rows and anchors. The result is the same for any
+        number.
+    verbose : int, default=0
+        How much is printed. 1 is a line per choice.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    encoder_ : transformer or None
+        The fitted encoder.
+    model_ : EnsembleClassifier
+        The fitted members, and their common scale.
+    search_path_ : list of dict
+        What was tried, in order: the settings, the log loss of held-out rows and its
+        standard error, the share of them that was wrong, and the seconds it took.
+    chosen_ : dict
+        The settings that were chosen.
+    class_log_weights_ : ndarray of shape (n_classes,)
+        Logarithms of the class weights, which probabilities are free of.
+    n_features_in_ : int
+        Number of columns seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where X had names that are strings.
+
+    See Also
+    --------
+    DULLSVMClassifier : One model with settings of your own.
+    TableEncoder : What encodes the table.
+    locallin.inspection.explain : What each column adds to a score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locallin import LocallyLinearClassifier
+    >>> rng = np.random.RandomState(0)
+    >>> age = rng.uniform(20, 70, size=400)
+    >>> home = rng.choice(["own", "rent"], size=400)
+    >>> table = np.column_stack([age.astype(object), home])
+    >>> late = (age < 35) & (home == "rent")
+    >>> clf = LocallyLinearClassifier(effort=0, random_state=0).fit(table, late)
+    >>> clf.score(table, late) > 0.95
+    True
+    >>> clf.predict_proba([[25.0, "rent"], [60.0, None]])[:, 1].round() == [1, 0]
+    array([ True,  True])
+    """
+
+    _parameter_constraints: dict = {
+        "effort": [Interval(Integral, 0, 2, closed="both")],
+        "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
+        "encoder": [HasMethods(["fit", "transform"]), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _fitted_mark = "model_"
+
+    def __init__(
+        self,
+        effort: int = 1,
+        *,
+        n_members: int | str = "auto",
+        time_limit: float | None = None,
+        encoder=None,
+        class_weight=None,
+        random_state=None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.effort = effort
+        self.n_members = n_members
+        self.time_limit = time_limit
+        self.encoder = encoder
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **CLASSIFIER,
+            "encoder_": Transformer(vars(self).get("encoder_") is not None),
+            "model_": Part(EnsembleClassifier, {"classes_": ("classes",)}),
+            "class_log_weights_": Array(("classes",)),
+        }
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.encoder is None
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X, y, sample_weight=None):
+        """Choose settings, and fit the model.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Training data: a pandas or polars frame, an Arrow table, an array, of
+            objects if its columns are of several kinds, or a sparse matrix of numbers.
+        y : array-like of shape (n_samples,)
+            Classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        began = time.monotonic()
+        with unchanged_on_error(self):
+            validate_parameters(self)
+            rows = self._take(X, y, sample_weight)
+            deadline = inf if self.time_limit is None else began + self.time_limit
+            automatic = self.n_members == "auto"
+            n_members = MEMBERS[self.effort] if automatic else int(self.n_members)
+            choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
+            chosen, scale = choosing.run(self._tell, n_members)
+            self.search_path_ = [trial.as_dict() for trial in choosing.trials]
+            self.chosen_ = chosen.as_dict()
+            self.encoder_, self.model_ = fit_choice(
+                rows, chosen, self.encoder, n_members, self.n_jobs, deadline
+            )
+            self.model_.scale_ = scale
+            self._name_columns()
+        return self
+
+    def _take(self, X, y, sample_weight) -> TrainingRows:
+        """Check the arguments of ``fit``, but for what the encoder checks."""
+        if sparse.issparse(X) and self.encoder is None:
+            X, y = checked_data(self, X, y, reset=True)
+        elif y is None:
+            raise ValueError(
+                "LocallyLinearClassifier requires y to be passed, but the target y is "
+                "None."
+            )
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_consistent_length(X, y)
+        if not len(y):
+            raise ValueError(
+                "Found array with 0 sample(s): LocallyLinearClassifier needs rows of "
+                "at least two classes."
+            )
+        self.classes_, labels = encode_classes(y, None, type(self).__name__)
+        plain = check_sample_weight(sample_weight, labels[:, None].astype(float))
+        weights = row_weights(
+            labels[:, None].astype(float), labels, self.classes_, sample_weight,
+            self.class_weight,
+        )  # fmt: skip
+        by_class = [
+            weights[labels == c].sum(dtype=float) / plain[labels == c].sum(dtype=float)
+            if plain[labels == c].any()
+            else 1.0
+            for c in range(len(self.classes_))
+        ]
+        self.class_log_weights_ = np.log(np.maximum(by_class, 1e-300))
+        if len(np.unique(labels[weights > 0])) < 2:
+            raise ValueError(
+                "LocallyLinearClassifier needs rows of at least two classes; the rows "
+                "of positive weight have one class."
+            )
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return TrainingRows(X, labels, self.classes_, weights, int(seed))
+
+    def _name_columns(self) -> None:
+        first: Any = self.model_ if self.encoder_ is None else self.encoder_
+        self.n_features_in_ = first.n_features_in_
+        for name in ("feature_names_in_",):
+            if hasattr(self, name):
+                delattr(self, name)
+            if hasattr(first, name):
+                setattr(self, name, getattr(first, name))
+
+    def _tell(self, trial: Trial) -> None:
+        if self.verbose:
+            settings = ", ".join(
+                f"{k} {v:g}" for k, v in trial.choice.as_dict().items()
+            )
+            print(
+                f"LocallyLinearClassifier: {settings}: log loss "
+                f"{trial.log_loss:.4f} +- {trial.standard_error:.4f}, error "
+                f"{100 * trial.error:.2f} %, {trial.seconds:.1f} s",
+                flush=True,
+            )
+
+    def to_pipeline(self) -> Pipeline:
+        """The fitted steps: the encoder, if there is one, and the model.
+
+        Returns
+        -------
+        Pipeline
+            Predicts the same scores; explanations and exports go through it.
+        """
+        check_is_fitted(self)
+        steps: list[tuple[str, Any]] = [("model", self.model_)]
+        if self.encoder_ is not None:
+            steps.insert(0, ("encoder", self.encoder_))
+        return Pipeline(steps)
+
+    def decision_function(self, X) -> np.ndarray:
+        """Scores of the rows: log-odds, or logits of several classes.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data, with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Scores; one per row for two classes, positive for ``classes_[1]``.
+        """
+        encoded = self._encode(X)
+        return self.model_.decision_function(encoded)
+
+    def _encode(self, X):
+        check_is_fitted(self)
+        return X if self.encoder_ is None else self.encoder_.transform(X)
+
+    def predict(self, X) -> np.ndarray:
+        """Classes of the rows.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The class of the largest score of each row.
+        """
+        winners = winning_classes(self.decision_function(X))
+        return self.classes_[winners]
+
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities of the rows, in the data without class weights.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        logs = self.class_log_weights_
+        scores = scores - (logs[1] - logs[0] if scores.ndim == 1 else logs)
+        return probabilities(scores, "multinomial")
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log-probabilities, in the order of ``classes_``.
+        """
+        return np.log(self.predict_proba(X))
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights of each row, on what the encoder makes of it.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features_out)
+            Weights; n_scores is 1 for two classes. What they are weights of is told
+            by ``encoder_.get_feature_names_out()``.
+        """
+        encoded = self._encode(X)
+        return self.model_.local_coef(encoded)
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts of each row.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; n_scores is 1 for two classes.
+        """
+        encoded = self._encode(X)
+        return self.model_.local_intercept(encoded)

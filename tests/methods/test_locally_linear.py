@@ -1,0 +1,232 @@
+"""The classifier to reach for, and the mean of members it predicts with."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.preprocessing import StandardScaler
+
+from locallin import (
+    DULLSVMClassifier,
+    EnsembleClassifier,
+    LLSVMClassifier,
+    LocallyLinearClassifier,
+    SAPLClassifier,
+)
+from locallin.engine.invariants import InvalidModelError
+from locallin.methods.choosing import judged, usual_choice
+
+pandas = pytest.importorskip("pandas")
+
+
+def table(n=400, seed=0):
+    """A frame with numbers, text and gaps, and who pays late."""
+    rng = np.random.RandomState(seed)
+    frame = pandas.DataFrame(
+        {
+            "age": rng.uniform(20, 70, size=n),
+            "income": rng.lognormal(3, 1, size=n),
+            "home": rng.choice(["own", "rent", "parents"], size=n),
+        }
+    )
+    risk = (frame["age"] < 40) ^ (frame["home"] == "rent")
+    frame.loc[rng.uniform(size=n) < 0.2, "income"] = np.nan
+    frame.loc[rng.uniform(size=n) < 0.1, "home"] = None
+    noise = rng.uniform(size=n) < 0.05
+    return frame, np.where(risk ^ noise, "late", "in time")
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    frame, y = table()
+    return LocallyLinearClassifier(random_state=0).fit(frame, y), frame, y
+
+
+class TestEnsemble:
+    def test_scores_and_weights_are_means_of_the_members(self, blobs):
+        X, y, _ = blobs
+        model = EnsembleClassifier(SAPLClassifier(5, max_iter=3), 3, random_state=0)
+        model.fit(X, y)
+        scores = [member.decision_function(X) for member in model.members_]
+        assert_allclose(model.decision_function(X), np.mean(scores, axis=0))
+        assert not np.array_equal(scores[0], scores[1])
+        sums = (model.local_coef(X) * X[:, None]).sum(axis=2)
+        sums += model.local_intercept(X)
+        assert_allclose(sums, model.decision_function(X), atol=1e-8)
+
+    def test_one_member_is_that_member(self, blobs):
+        X, y, _ = blobs
+        model = EnsembleClassifier(LLSVMClassifier(4), 1, random_state=0).fit(X, y)
+        assert_array_equal(
+            model.decision_function(X), model.members_[0].decision_function(X)
+        )
+
+    def test_probabilities_follow_the_loss(self, blobs):
+        X, y, _ = blobs
+        first = SAPLClassifier(4, max_iter=3, loss="multinomial")
+        model = EnsembleClassifier(first, 2, random_state=0).fit(X, y)
+        assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+        assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+        model = EnsembleClassifier(SAPLClassifier(4, max_iter=3), 2).fit(X, y)
+        assert not hasattr(model, "predict_proba")
+
+    def test_others_are_refused(self, blobs):
+        X, y, _ = blobs
+        with pytest.raises(TypeError, match="no classifier of locallin"):
+            EnsembleClassifier(LogisticRegression()).fit(X, y)
+
+    @pytest.mark.parametrize("what", ["none", "other", "features", "classes"])
+    def test_members_that_do_not_fit_are_refused(self, what, blobs):
+        X, y, _ = blobs
+        first = SAPLClassifier(4, max_iter=2)
+        model = EnsembleClassifier(first, 2, random_state=0).fit(X, y)
+        model.members_ = {
+            "none": [],
+            "other": [LogisticRegression()],
+            "features": [clone(first).fit(X[:, :3], y)],
+            "classes": [clone(first).fit(X, y % 2)],
+        }[what]
+        with pytest.raises(InvalidModelError, match="members_"):
+            pickle.loads(pickle.dumps(model))
+
+
+class TestTables:
+    def test_takes_the_frame_as_it_is(self, fitted):
+        model, _, _ = fitted
+        test, truth = table(seed=1)
+        assert model.score(test, truth) > 0.85
+        assert list(model.feature_names_in_) == ["age", "income", "home"]
+        assert model.n_features_in_ == 3
+        loss = log_loss(truth, model.predict_proba(test), labels=model.classes_)
+        assert loss < 0.45
+
+    def test_scores_are_the_log_odds(self, fitted):
+        model, frame, _ = fitted
+        odds = model.predict_proba(frame)
+        assert_allclose(
+            np.log(odds[:, 1] / odds[:, 0]), model.decision_function(frame), rtol=1e-4
+        )
+        assert_allclose(np.exp(model.predict_log_proba(frame)), odds)
+
+    def test_pipeline_of_the_steps_scores_the_same(self, fitted):
+        model, frame, _ = fitted
+        pipeline = model.to_pipeline()
+        assert_array_equal(
+            pipeline.decision_function(frame), model.decision_function(frame)
+        )
+        encoded = model.encoder_.transform(frame)
+        encoded = encoded.toarray() if sparse.issparse(encoded) else encoded
+        sums = (model.local_coef(frame) * encoded[:, None]).sum(axis=2)
+        sums += model.local_intercept(frame)
+        assert_allclose(sums[:, 0], model.decision_function(frame), atol=1e-4)
+
+    def test_tells_what_was_tried(self, fitted):
+        model, _, _ = fitted
+        losses = [trial["log_loss"] for trial in model.search_path_]
+        assert len(losses) >= 5
+        chosen = [
+            trial
+            for trial in model.search_path_
+            if all(trial[name] == value for name, value in model.chosen_.items())
+        ]
+        alone = [t["log_loss"] for t in model.search_path_ if t["n_members"] == 1]
+        assert min(alone) == min(t["log_loss"] for t in chosen if t["n_members"] == 1)
+        assert len(model.model_.members_) == 3
+
+    def test_pickles_and_repeats(self, fitted):
+        model, frame, y = fitted
+        again = clone(model).set_params(n_jobs=2).fit(frame, y)
+        assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+        loaded = pickle.loads(pickle.dumps(model))
+        assert_array_equal(loaded.predict(frame), model.predict(frame))
+
+    def test_polars_and_arrow(self, fitted):
+        model, frame, _ = fitted
+        polars = pytest.importorskip("polars")
+        pytest.importorskip("pyarrow")
+        other = polars.from_pandas(frame)
+        assert_allclose(model.predict_proba(other), model.predict_proba(frame))
+
+
+def test_arrays_sparse_matrices_and_texts(digits):
+    X, y, X_test, y_test = digits
+    for kind in (np.asarray, sparse.csr_matrix):
+        model = LocallyLinearClassifier(effort=0, random_state=0).fit(kind(X), y)
+        assert model.score(kind(X_test), y_test) > 0.93
+    with pytest.raises(ValueError, match="64 features"):
+        model.predict(sparse.csr_matrix(X_test[:, :5]))
+
+
+def test_weights_of_classes_move_predictions_and_not_probabilities():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(3000, 2))
+    y = (X[:, 0] + rng.normal(size=3000) > 2.2).astype(int)
+    plain, weighted = (
+        LocallyLinearClassifier(0, class_weight=w, random_state=0).fit(X, y)
+        for w in (None, "balanced")
+    )
+    assert weighted.predict(X).mean() > 2 * plain.predict(X).mean()
+    found = [model.predict_proba(X)[:, 1].mean() for model in (plain, weighted)]
+    assert_allclose(found, y.mean(), rtol=0.2)
+
+
+def test_time_limit_leaves_one_choice_and_one_member():
+    frame, y = table()
+    model = LocallyLinearClassifier(time_limit=1e-6, random_state=0).fit(frame, y)
+    assert len(model.search_path_) == 1
+    assert len(model.model_.members_) == 1
+
+
+def test_a_given_encoder_and_search_over_it():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(200, 3))
+    y = X[:, 0] > 0
+    model = LocallyLinearClassifier(0, encoder=StandardScaler(), random_state=0)
+    assert isinstance(model.fit(X, y).encoder_, StandardScaler)
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.9
+    search = GridSearchCV(model, {"encoder": [None, StandardScaler()]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.9
+
+
+def test_rare_classes_and_few_rows():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(120, 3))
+    y = np.repeat([0, 1, 2, 3], [60, 55, 4, 1])
+    X[:, 0] += y
+    model = LocallyLinearClassifier(random_state=0).fit(X, y)
+    assert model.predict_proba(X).shape == (120, 4)
+    few = LocallyLinearClassifier(random_state=0).fit(X[55:64], y[55:64])
+    assert few.search_path_ == []
+    with pytest.raises(ValueError, match="two classes"):
+        LocallyLinearClassifier().fit(X[:5], y[:5])
+
+
+def test_errors_leave_the_model_as_it_was(fitted):
+    model, frame, y = fitted
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="y"):
+        model.fit(frame, None)
+    with pytest.raises(ValueError, match="inconsistent"):
+        model.fit(frame, y[:-1])
+    assert pickle.dumps(model) == before
+
+
+def test_judgement_finds_the_scale():
+    rng = np.random.RandomState(0)
+    scores = rng.normal(size=(4000, 1))
+    labels = (rng.uniform(size=4000) < 1 / (1 + np.exp(-3 * scores[:, 0]))).astype(int)
+    trial = judged(usual_choice(100), 1, scores, labels, np.ones(4000), 0.0)
+    assert trial.scale == pytest.approx(3, rel=0.1)
+    assert trial.error == pytest.approx(np.mean((scores[:, 0] > 0) != labels))
+
+
+def test_default_member_is_the_joint_method(blobs):
+    X, y, _ = blobs
+    model = EnsembleClassifier(n_members=1, random_state=0).fit(X, y)
+    assert isinstance(model.members_[0], DULLSVMClassifier)
