@@ -1,0 +1,158 @@
+"""Parts of a truncated Newton method on the convex problem, for one score at a time.
+
+Problem, with c_i = s_i / S and z = g (x) [x; B] never formed:
+
+    minimise  alpha/2 |v|^2 + sum_i c_i loss(y_i z_i . v)
+
+v has shape (n_anchors, D + 1): the weights of a local model, and its intercept
+divided by B. A product with the Hessian Z' diag(h) Z is one pass over the rows of
+positive curvature h: both its halves see a row while it is in the cache, and rows
+without curvature, most of them where the squared hinge is content, cost nothing.
+"""
+
+import numpy as np
+
+from locallin.kernels._jit import jit
+from locallin.kernels.losses import LOGISTIC, loss_slope, loss_value
+from locallin.kernels.rows import add_scaled, dot, get_row, part
+
+
+@jit(inner=True)
+def _row_product(values, indices, codes, i, v, constant):
+    """z_i . v of one row."""
+    start, last = codes.indptr[i], v.shape[1] - 1
+    total = 0.0
+    for p in range(start, codes.indptr[i + 1]):
+        w = v[codes.indices[p]]
+        product = dot(part(values, p - start), indices, w[:last])
+        total += codes.values[p] * (product + constant * w[last])
+    return total
+
+
+@jit(inner=True)
+def _add_row(values, indices, codes, i, share, constant, out):
+    """Add share z_i to ``out``."""
+    start, last = codes.indptr[i], out.shape[1] - 1
+    for p in range(start, codes.indptr[i + 1]):
+        w = out[codes.indices[p]]
+        step = out.dtype.type(share * codes.values[p])
+        add_scaled(part(values, p - start), indices, step, w[:last])
+        w[last] += step * constant
+
+
+@jit
+def row_products(rows, codes, order, v, constant, out):
+    """out[i] = z_i . v for the rows in ``order``."""
+    for i in order:
+        values, indices = get_row(rows, i)
+        out[i] = _row_product(values, indices, codes, i, v, constant)
+
+
+@jit
+def add_rows(rows, codes, order, share, constant, out):
+    """Add sum_i share_i z_i over the rows in ``order`` to ``out``."""
+    for i in order:
+        if share[i] != 0.0:
+            values, indices = get_row(rows, i)
+            _add_row(values, indices, codes, i, share[i], constant, out)
+
+
+@jit
+def add_hessian_product(rows, codes, order, curvature, v, constant, out):
+    """Add sum_i h_i z_i (z_i . v) over the rows in ``order`` to ``out``."""
+    for i in order:
+        values, indices = get_row(rows, i)
+        product = _row_product(values, indices, codes, i, v, constant)
+        _add_row(values, indices, codes, i, curvature[i] * product, constant, out)
+
+
+@jit
+def add_hessian_diagonal(rows, codes, order, curvature, constant, out):
+    """Add sum_i h_i z_i^2 over the rows in ``order`` to ``out``."""
+    last = out.shape[1] - 1
+    for i in order:
+        values, indices = get_row(rows, i)
+        start = codes.indptr[i]
+        for p in range(start, codes.indptr[i + 1]):
+            w = out[codes.indices[p]]
+            share = curvature[i] * codes.values[p] * codes.values[p]
+            x = part(values, p - start)
+            for d in range(x.size):
+                at = d if indices is None else indices[d]
+                w[at] += share * x[d] * x[d]
+            w[last] += share * constant * constant
+
+
+@jit
+def gather_entries(rows, codes, entry, row, root, constant, out):
+    """out[q] = sqrt(h) g [x; B] of the q-th entry of an anchor.
+
+    ``root`` is sqrt(h) of every row; the number of entries whose row has any is
+    returned: only these are written.
+    """
+    last = out.shape[1] - 1
+    filled = 0
+    for q in range(entry.size):
+        i = row[q]
+        if root[i] <= 0.0:
+            continue
+        values, indices = get_row(rows, i)
+        p = entry[q]
+        share = out.dtype.type(root[i] * codes.values[p])
+        out[filled] = 0.0
+        add_scaled(
+            part(values, p - codes.indptr[i]), indices, share, out[filled, :last]
+        )
+        out[filled, last] = share * constant
+        filled += 1
+    return filled
+
+
+@jit
+def solve_blocks(factors, v, out):
+    """out[j] = (L_j L_j')^-1 v[j] for lower triangles L of shape (m, q, q)."""
+    n = v.shape[1]
+    for j in range(v.shape[0]):
+        factor, x = factors[j], out[j]
+        for a in range(n):
+            total = v[j, a]
+            for b in range(a):
+                total -= factor[a, b] * x[b]
+            x[a] = total / factor[a, a]
+        for a in range(n - 1, -1, -1):
+            x[a] /= factor[a, a]
+            for b in range(a):
+                x[b] -= x[a] * factor[a, b]
+
+
+@jit(inner=True)
+def _curvature(loss, margin):
+    """Second derivative of the loss; of the squared hinge the generalised one."""
+    if loss == LOGISTIC:
+        slope = -loss_slope(loss, margin)
+        return slope * (1.0 - slope)
+    return 2.0 if margin < 1.0 else 0.0
+
+
+@jit
+def sum_along(loss, order, weights, margins, changes, t):
+    """Sum of the losses at ``margins + t changes``, and its derivatives by t."""
+    value, slope, bend = 0.0, 0.0, 0.0
+    for i in order:
+        margin = margins[i] + t * changes[i]
+        c, e = weights[i], changes[i]
+        value += c * loss_value(loss, margin)
+        slope += c * loss_slope(loss, margin) * e
+        bend += c * _curvature(loss, margin) * e * e
+    return value, slope, bend
+
+
+@jit
+def bend_losses(loss, order, weights, margins, slopes, curvature):
+    """Write each row's derivatives by its margin; return the sum of the losses."""
+    total = 0.0
+    for i in order:
+        total += weights[i] * loss_value(loss, margins[i])
+        slopes[i] = weights[i] * loss_slope(loss, margins[i])
+        curvature[i] = weights[i] * _curvature(loss, margins[i])
+    return total

@@ -1,0 +1,280 @@
+"""A truncated Newton method for the convex problem with a smooth loss.
+
+Each score is minimised on its own: the Newton equation by conjugate gradients with
+a preconditioner per anchor, then an exact search along the step. See
+:mod:`locallin.kernels.newton` for the products.
+"""
+
+import numpy as np
+
+from locallin.engine.parallel import in_threads, single_threaded_blas
+from locallin.kernels.newton import (
+    add_hessian_diagonal,
+    add_hessian_product,
+    add_rows,
+    bend_losses,
+    gather_entries,
+    row_products,
+    solve_blocks,
+    sum_along,
+)
+from locallin.kernels.predict import entries_by_anchor
+from locallin.solvers.convex import Monitor, Problem, Solution
+
+# Largest width of a local model, and number of elements of all, whose part of the
+# Hessian is factorised.
+_WIDEST_BLOCK = 400
+_MOST_ELEMENTS = 3e7
+# Conjugate gradients end when an iteration gains less than this share of what an
+# average one has gained, or after so many.
+_SHARE = 0.5
+_MOST_PRODUCTS = 250
+# The search along a step ends where the slope has fallen to this share.
+_SLOPE = 0.05
+
+
+def solve_newton(
+    problem: Problem,
+    *,
+    max_iter: int,
+    tol: float | None,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+    monitor: Monitor = lambda *_: False,
+) -> Solution:
+    """Newton steps until the duality gap is ``tol`` of the objective.
+
+    The gap is that to the dual point which the slopes of the losses are: |gradient|^2
+    / (2 alpha). A score also ends where rounding keeps its objective from falling,
+    and with a ``tol`` of None nowhere else.
+    """
+    coef, intercept = problem.zeros()
+    history: list[float] = []
+    solution = Solution(coef, intercept, 0, history, converged=tol is None)
+    rows = _SharedRows(problem)
+    scores = [_Score(rows, c) for c in range(problem.n_scores)]
+    try:
+        with single_threaded_blas():
+            _each(problem, scores, lambda score: score.begin(start))
+            for epoch in range(1, max_iter + 1):
+                busy = [s for s in scores if not s.is_done(tol)]
+                if not busy and epoch > 1:
+                    solution.converged = True
+                    break
+                _each(problem, busy, _Score.step)
+                for score in busy:
+                    score.write(coef, intercept)
+                solution.n_iter = epoch
+                objective = sum(score.value for score in scores)
+                history.append(objective)
+                if monitor(epoch, objective, coef, intercept):
+                    solution.converged = True
+                    break
+            else:
+                solution.converged |= all(s.is_done(tol) for s in scores)
+    except KeyboardInterrupt:
+        solution.interrupted = True
+    gap, value = (sum(getattr(s, name) for s in scores) for name in ("gap", "value"))
+    solution.gap = float(gap / max(value, 1e-300))
+    return solution
+
+
+def _each(problem: Problem, scores: list, function) -> None:
+    in_threads(function, [(score,) for score in scores], problem.n_jobs)
+
+
+class _SharedRows:
+    """What all scores see of a problem."""
+
+    def __init__(self, problem: Problem):
+        self.problem = problem
+        self.weights = problem.target.weights / problem.n_rows
+        self.constant = problem.intercept_scaling
+        self.shape = problem.n_anchors, problem.n_features + 1
+        self.dtype = problem.rows.data.dtype
+        width = self.shape[1]
+        self.has_blocks = (
+            width <= _WIDEST_BLOCK and problem.n_anchors * width**2 <= _MOST_ELEMENTS
+        )
+        if self.has_blocks:
+            self.entries = entries_by_anchor(problem.codes, problem.n_anchors)
+
+    @property
+    def data(self) -> tuple:
+        return self.problem.rows, self.problem.codes
+
+
+class _Score:
+    """One score: its weights, margins, gradient, and a step of the method."""
+
+    def __init__(self, shared: _SharedRows, number: int):
+        problem = shared.problem
+        self._shared, self._problem, self._number = shared, problem, number
+        positive = problem.target.labels == problem.target.positive[number]
+        self._signs = np.where(positive, 1.0, -1.0)
+        self._v = np.zeros(shared.shape)
+        self._margins = np.zeros(len(self._signs))
+        self.value = self.gap = np.inf
+        self._stuck = False
+
+    def begin(self, start) -> None:
+        """Take a start, and look around there."""
+        if start is not None:
+            coef, intercept = start
+            self._v[:, :-1] = coef[:, self._number]
+            self._v[:, -1] = intercept[:, self._number] / self._shared.constant
+            self._margins = self._products(self._v)
+            self._search(self._v.copy())
+        self._look()
+
+    def is_done(self, tol: float | None) -> bool:
+        """Whether another step is not needed, or not possible."""
+        return self._stuck or (tol is not None and self.gap <= tol * self.value)
+
+    def write(self, coef: np.ndarray, intercept: np.ndarray) -> None:
+        """Put the weights where all scores have theirs."""
+        coef[:, self._number] = self._v[:, :-1]
+        intercept[:, self._number] = self._v[:, -1] * self._shared.constant
+
+    def _products(self, v: np.ndarray) -> np.ndarray:
+        """Changes of the margins with v."""
+        out = np.zeros(len(self._signs))
+        for chunk in self._problem.chunks(self._problem.visits):
+            row_products(*self._shared.data, chunk, v, self._shared.constant, out)
+        return out * self._signs
+
+    def _look(self) -> None:
+        """Objective, gradient, curvature and gap at the present weights."""
+        problem, shared = self._problem, self._shared
+        slopes, self._curvature = np.zeros((2, len(self._signs)))
+        losses = bend_losses(
+            problem.loss, problem.visits, shared.weights, self._margins, slopes,
+            self._curvature,
+        )  # fmt: skip
+        self.value = losses + 0.5 * problem.alpha * _dot(self._v, self._v)
+        slopes *= self._signs
+        self._gradient = problem.alpha * self._v
+        for chunk in problem.chunks(problem.visits):
+            add_rows(*shared.data, chunk, slopes, shared.constant, self._gradient)
+        self.gap = _dot(self._gradient, self._gradient) / (2.0 * problem.alpha)
+
+    def step(self) -> None:
+        """One step of Newton's method."""
+        before = self.value
+        self._search(self._newton_direction())
+        self._look()
+        self._stuck = not self.value < before
+
+    def _newton_direction(self) -> np.ndarray:
+        """Solve the Newton equation by preconditioned conjugate gradients."""
+        problem, shared = self._problem, self._shared
+        order = problem.visits[self._curvature[problem.visits] > 0.0]
+        chunks = problem.chunks(order)
+        precondition = _preconditioner(shared, chunks, self._curvature)
+        direction = np.zeros(shared.shape)
+        residual = -self._gradient
+        conjugate = z = precondition(residual)
+        product = _dot(residual, z)
+        gained = 0.0
+        self.n_products = 0
+        for k in range(1, _MOST_PRODUCTS + 1):
+            bent = self._hessian_product(chunks, conjugate)
+            self.n_products += 1
+            length = product / _dot(conjugate, bent)
+            direction += length * conjugate
+            residual -= length * bent
+            gain = length * product
+            gained += gain
+            if k * gain <= _SHARE * gained:
+                break
+            z = precondition(residual)
+            last, product = product, _dot(residual, z)
+            conjugate = z + (product / last) * conjugate
+        return direction
+
+    def _hessian_product(self, chunks, v: np.ndarray) -> np.ndarray:
+        shared = self._shared
+        out = np.zeros(shared.shape, shared.dtype)
+        v_data = v.astype(shared.dtype)
+        for chunk in chunks:
+            add_hessian_product(
+                *shared.data, chunk, self._curvature, v_data, shared.constant, out
+            )
+        return out + self._problem.alpha * v
+
+    def _search(self, direction: np.ndarray) -> None:
+        """Go along a direction to the minimum, nearly, and keep the margins."""
+        problem = self._problem
+        changes = self._products(direction)
+        along, square = _dot(self._v, direction), _dot(direction, direction)
+
+        def derivatives(t):
+            _, slope, bend = sum_along(
+                problem.loss, problem.visits, self._shared.weights, self._margins,
+                changes, t,
+            )  # fmt: skip
+            penalty = problem.alpha * (along + t * square)
+            return slope + penalty, bend + problem.alpha * square
+
+        t = _root(derivatives)
+        self._v += t * direction
+        self._margins += t * changes
+
+
+def _root(derivatives) -> float:
+    """Where the slope of a convex function along a line nearly vanishes."""
+    first, bend = derivatives(0.0)
+    if not first < 0.0:
+        return 0.0
+    low, high, t = 0.0, np.inf, 1.0
+    for _ in range(50):
+        slope, bend = derivatives(t)
+        if abs(slope) <= _SLOPE * abs(first):
+            break
+        if slope < 0.0:
+            low = t
+        else:
+            high = t
+        t -= slope / max(bend, 1e-300)
+        if not low < t < high:
+            t = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+    return t
+
+
+def _preconditioner(shared: _SharedRows, chunks, curvature):
+    """A function that solves an approximate Newton equation."""
+    if shared.has_blocks:
+        factors = _factors(shared, curvature)
+
+        def solve(v):
+            out = np.empty_like(v)
+            solve_blocks(factors, v, out)
+            return out
+
+        return solve
+    diagonal = np.full(shared.shape, shared.problem.alpha)
+    for chunk in chunks:
+        add_hessian_diagonal(*shared.data, chunk, curvature, shared.constant, diagonal)
+    return lambda v: v / diagonal
+
+
+def _factors(shared: _SharedRows, curvature) -> np.ndarray:
+    """Cholesky factors of each anchor's own part of the Hessian."""
+    start, entry, row = shared.entries
+    root = np.sqrt(curvature)
+    m, width = shared.shape
+    room = np.empty((np.diff(start).max(initial=1), width), shared.dtype)
+    factors = np.empty((m, width, width), shared.dtype)
+    for j in range(m):
+        own = slice(start[j], start[j + 1])
+        filled = gather_entries(
+            *shared.data, entry[own], row[own], root, shared.constant, room
+        )
+        block = (room[:filled].T @ room[:filled]).astype(float)
+        block.flat[:: width + 1] += shared.problem.alpha
+        block.flat[:: width + 1] *= 1.0 + 8.0 * np.finfo(shared.dtype).eps
+        factors[j] = np.linalg.cholesky(block)
+    return factors
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.vdot(a, b))
