@@ -16,6 +16,7 @@ BENCHMARKS = {
     "untuned": "defaults beside those of peers, on every data set",
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",
+    "weak_penalty": "dual and Newton solvers where the penalty is weak",
     "stream": "millions of deformed digits as a stream: error, speed, memory",
     "files": "time and memory of going through files in blocks, beside other readers",
     "export": "bytes, time and accuracy of exported models",

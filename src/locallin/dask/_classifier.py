@@ -286,8 +286,9 @@ def _check_estimator(estimator) -> None:
             "blocks: use SAPLClassifier, DULLSVMClassifier, ML3Classifier or "
             "LLSVMClassifier(solver='sgd')."
         )
-    if getattr(estimator, "solver", None) == "dual":
-        raise ValueError("solver='dual' needs all rows at once: use solver='sgd'.")
+    solver = getattr(estimator, "solver", None)
+    if solver in ("dual", "newton"):
+        raise ValueError(f"solver={solver!r} needs all rows at once: use solver='sgd'.")
     if getattr(estimator, "init", None) == "convex":
         raise ValueError("init='convex' needs all rows at once: use init='zeros'.")
     if estimator.early_stopping:

@@ -10,34 +10,65 @@ positive curvature h: both its halves see a row while it is in the cache, and ro
 without curvature, most of them where the squared hinge is content, cost nothing.
 """
 
-import numpy as np
-
 from locallin.kernels._jit import jit
 from locallin.kernels.losses import LOGISTIC, loss_slope, loss_value
-from locallin.kernels.rows import add_scaled, dot, get_row, part
+from locallin.kernels.rows import add_scaled, dot, dot4, get_row
+
+
+@jit(inner=True)
+def _add_scaled4(values, indices, a, w0, w1, w2, w3):
+    """Add multiples of x to four vectors: each element of x is loaded only once."""
+    a0, a1, a2, a3 = a
+    for i in range(values.size):
+        v = values[i]
+        d = i if indices is None else indices[i]
+        w0[d] += a0 * v
+        w1[d] += a1 * v
+        w2[d] += a2 * v
+        w3[d] += a3 * v
 
 
 @jit(inner=True)
 def _row_product(values, indices, codes, i, v, constant):
     """z_i . v of one row."""
-    start, last = codes.indptr[i], v.shape[1] - 1
+    p, stop, last = codes.indptr[i], codes.indptr[i + 1], v.shape[1] - 1
     total = 0.0
-    for p in range(start, codes.indptr[i + 1]):
+    while p + 4 <= stop:
+        j, g = codes.indices[p : p + 4], codes.values[p : p + 4]
+        w0, w1, w2, w3 = v[j[0]], v[j[1]], v[j[2]], v[j[3]]
+        s0, s1, s2, s3 = dot4(values, indices, w0, w1, w2, w3)
+        total += g[0] * (s0 + constant * w0[last]) + g[1] * (s1 + constant * w1[last])
+        total += g[2] * (s2 + constant * w2[last]) + g[3] * (s3 + constant * w3[last])
+        p += 4
+    while p < stop:
         w = v[codes.indices[p]]
-        product = dot(part(values, p - start), indices, w[:last])
-        total += codes.values[p] * (product + constant * w[last])
+        total += codes.values[p] * (dot(values, indices, w) + constant * w[last])
+        p += 1
     return total
 
 
 @jit(inner=True)
 def _add_row(values, indices, codes, i, share, constant, out):
     """Add share z_i to ``out``."""
-    start, last = codes.indptr[i], out.shape[1] - 1
-    for p in range(start, codes.indptr[i + 1]):
+    p, stop, last = codes.indptr[i], codes.indptr[i + 1], out.shape[1] - 1
+    kind = out.dtype.type
+    while p + 4 <= stop:
+        j, g = codes.indices[p : p + 4], codes.values[p : p + 4]
+        a0, a1 = kind(share * g[0]), kind(share * g[1])
+        a2, a3 = kind(share * g[2]), kind(share * g[3])
+        w0, w1, w2, w3 = out[j[0]], out[j[1]], out[j[2]], out[j[3]]
+        _add_scaled4(values, indices, (a0, a1, a2, a3), w0, w1, w2, w3)
+        w0[last] += a0 * constant
+        w1[last] += a1 * constant
+        w2[last] += a2 * constant
+        w3[last] += a3 * constant
+        p += 4
+    while p < stop:
         w = out[codes.indices[p]]
-        step = out.dtype.type(share * codes.values[p])
-        add_scaled(part(values, p - start), indices, step, w[:last])
+        step = kind(share * codes.values[p])
+        add_scaled(values, indices, step, w)
         w[last] += step * constant
+        p += 1
 
 
 @jit
@@ -66,20 +97,23 @@ def add_hessian_product(rows, codes, order, curvature, v, constant, out):
         _add_row(values, indices, codes, i, curvature[i] * product, constant, out)
 
 
+@jit(inner=True)
+def _add_squares(values, indices, a, w):
+    for d in range(values.size):
+        at = d if indices is None else indices[d]
+        w[at] += a * values[d] * values[d]
+
+
 @jit
 def add_hessian_diagonal(rows, codes, order, curvature, constant, out):
     """Add sum_i h_i z_i^2 over the rows in ``order`` to ``out``."""
     last = out.shape[1] - 1
     for i in order:
         values, indices = get_row(rows, i)
-        start = codes.indptr[i]
-        for p in range(start, codes.indptr[i + 1]):
+        for p in range(codes.indptr[i], codes.indptr[i + 1]):
             w = out[codes.indices[p]]
             share = curvature[i] * codes.values[p] * codes.values[p]
-            x = part(values, p - start)
-            for d in range(x.size):
-                at = d if indices is None else indices[d]
-                w[at] += share * x[d] * x[d]
+            _add_squares(values, indices, share, w)
             w[last] += share * constant * constant
 
 
@@ -100,9 +134,7 @@ def gather_entries(rows, codes, entry, row, root, constant, out):
         p = entry[q]
         share = out.dtype.type(root[i] * codes.values[p])
         out[filled] = 0.0
-        add_scaled(
-            part(values, p - codes.indptr[i]), indices, share, out[filled, :last]
-        )
+        add_scaled(values, indices, share, out[filled])
         out[filled, last] = share * constant
         filled += 1
     return filled

@@ -15,6 +15,7 @@ from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import CODINGS, FitInput
 from locallin.solvers.convex import solve_dual, solve_sgd
+from locallin.solvers.newton import solve_newton
 
 
 class LLSVMClassifier(AnchoredClassifier):
@@ -82,15 +83,20 @@ class LLSVMClassifier(AnchoredClassifier):
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One-vs-rest, or the joint loss of Crammer & Singer on the margin to the best
         other class (hinge; with ``solver="sgd"`` also squared hinge).
-    solver : {"dual", "sgd"}, default="dual"
+    solver : {"dual", "newton", "sgd"}, default="dual"
         "dual" is coordinate descent in the dual to a duality gap, on features that
-        are never formed. "sgd" is the paper's Algorithm 1; it also works on streams.
+        are never formed. "newton" is a truncated Newton method to the same gap, for
+        one-vs-rest with a loss other than "hinge"; it converges at penalties that
+        are too weak for "dual". "sgd" is the paper's Algorithm 1; it also works on
+        streams.
     max_iter : int, default=200
-        Largest number of passes over the data.
+        Largest number of passes over the data. With "newton" it is that of steps, each
+        of which makes many passes over the rows that still matter.
     tol : float or None, default=1e-2
-        "dual" stops at a duality gap of ``tol`` times the objective. "sgd" stops when
-        the objective met in an epoch has not fallen by a factor ``1 - tol`` for
-        ``n_iter_no_change`` epochs. None runs all ``max_iter`` passes.
+        "dual" and "newton" stop at a duality gap of ``tol`` times the objective. "sgd"
+        stops when the objective met in an epoch has not fallen by a factor ``1 - tol``
+        for ``n_iter_no_change`` epochs. None runs all ``max_iter`` passes, with
+        "newton" until rounding ends the fall.
     t0 : float or "auto", default="auto"
         "sgd" steps by 1 / (alpha (t + t0)). "auto" finds t0 by trying first steps on
         a sample of 1000 rows.
@@ -140,14 +146,14 @@ class LLSVMClassifier(AnchoredClassifier):
     alpha_, intercept_scaling_ : float
         The values in use.
     n_iter_ : int
-        Number of passes made.
+        Number of passes made, or steps of "newton".
     objective_history_ : ndarray of shape (n_iter_,)
         Objective per epoch. "sgd": from the losses met on the way; "dual": dual
-        value plus the gap met on the way.
+        value plus the gap met on the way; "newton": as it is after each step.
     validation_history_ : ndarray of shape (n_iter_,)
         Held-out accuracy per epoch, with ``early_stopping``.
     dual_gap_ : float
-        Duality gap relative to the objective, with ``solver="dual"``.
+        Duality gap relative to the objective, with ``solver="dual"`` or "newton".
     t_, t0_ : float
         Clock of ``solver="sgd"``.
     n_features_in_ : int
@@ -194,7 +200,7 @@ class LLSVMClassifier(AnchoredClassifier):
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
-        "solver": [StrOptions({"dual", "sgd"})],
+        "solver": [StrOptions({"dual", "newton", "sgd"})],
     }
 
     def __init__(
@@ -255,10 +261,16 @@ class LLSVMClassifier(AnchoredClassifier):
     def _fit(self, given: FitInput) -> bool:
         problem = self._convex_problem(self._fit_space(given), given)
         monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
-        solve = self._solve_sgd if self.solver == "sgd" else self._solve_dual
-        solution = solve(problem, given, monitor)
+        solution = self._solve(problem, given, monitor)
         self._set(monitor.finish(solution))
         return solution.interrupted
+
+    def _solve(self, problem, given: FitInput, monitor):
+        if self.solver == "sgd":
+            return self._solve_sgd(problem, given, monitor)
+        if self.solver == "newton":
+            return self._solve_newton(problem, given, monitor)
+        return self._solve_dual(problem, given, monitor)
 
     def _solve_sgd(self, problem, given: FitInput, monitor):
         start = problem.zeros()
@@ -298,6 +310,18 @@ class LLSVMClassifier(AnchoredClassifier):
         self._learning = {}
         if self.warm_start and solution.dual is not None:
             self._learning["dual"] = solution.dual
+        return solution
+
+    def _solve_newton(self, problem, given: FitInput, monitor):
+        solution = solve_newton(
+            problem,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            start=(self.coef_, self.intercept_) if given.resume else None,
+            monitor=monitor,
+        )
+        self.dual_gap_ = solution.gap
+        self._learning = {}
         return solution
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
@@ -346,7 +370,9 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
-        if self.multi_class == "crammer_singer":
+        if self.solver == "newton":
+            self._check_newton()
+        elif self.multi_class == "crammer_singer":
             allowed = {"dual": ("hinge",), "sgd": ("hinge", "squared_hinge")}
             if self.loss not in allowed[self.solver]:
                 raise ValueError(
@@ -354,9 +380,10 @@ class LLSVMClassifier(AnchoredClassifier):
                     f"loss={self.loss!r}: choose one of {allowed[self.solver]}, or "
                     "multi_class='ovr'."
                 )
-        if self.solver == "dual" and self.t0 != "auto":
+        if self.solver != "sgd" and self.t0 != "auto":
             raise ValueError(
-                f"t0={self.t0} is a setting of solver='sgd', but solver='dual'."
+                f"t0={self.t0} is a setting of solver='sgd', but solver="
+                f"{self.solver!r}."
             )
         if self.coding_space == "mapped" and self.feature_map is None:
             raise ValueError("coding_space='mapped' needs a feature_map.")
@@ -378,3 +405,15 @@ class LLSVMClassifier(AnchoredClassifier):
                         f"is passed as an object: set it there, as in "
                         f"{type(self.coding).__name__}({name}=...)."
                     )
+
+    def _check_newton(self) -> None:
+        if self.loss == "hinge":
+            raise ValueError(
+                "solver='newton' has no loss='hinge', which has no curvature: choose "
+                "loss='squared_hinge' or 'logistic', or solver='dual'."
+            )
+        if self.multi_class == "crammer_singer":
+            raise ValueError(
+                "solver='newton' has no multi_class='crammer_singer', whose scores do "
+                "not separate: choose multi_class='ovr', or solver='dual'."
+            )

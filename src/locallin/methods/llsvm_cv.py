@@ -15,6 +15,7 @@ from locallin.engine.matrix import as_rows
 from locallin.engine.progress import Progress
 from locallin.engine.sklearn_api import (
     Interval,
+    StrOptions,
     check_sample_weight,
     fitted_attributes,
     interruptible,
@@ -27,7 +28,6 @@ from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import FitInput, HeldOut, make_target, take_rows
 from locallin.solvers.alpha_path import Fold, solve_path
-from locallin.solvers.convex import solve_dual
 
 # The default path, in units of what alpha="auto" would be.
 _STRONGEST, _WEAKEST = 100.0, 0.1
@@ -85,9 +85,12 @@ class LLSVMClassifierCV(LLSVMClassifier):
         penalty. "auto" is the root mean square norm of the rows.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One-vs-rest, or the joint loss of Crammer & Singer, for ``loss="hinge"``.
+    solver : {"dual", "newton"}, default="dual"
+        See :class:`~locallin.LLSVMClassifier`. "newton" is for paths to small alphas,
+        where a fold would use up ``max_iter`` with "dual".
     max_iter : int, default=200
-        Largest number of passes over the data. It holds for each fold and alpha. A fold
-        that needs more is scored as it stands.
+        Largest number of passes over the data, or of Newton steps. It holds for each
+        fold and alpha. A fold that needs more is scored as it stands.
     tol : float or None, default=1e-2
         Duality gap, relative to the objective, at which a solve ends. None makes
         all ``max_iter`` passes.
@@ -113,7 +116,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     best_score_ : float
         Mean score at ``alpha_``.
     path_iterations_ : ndarray of shape (n_alphas, n_folds)
-        Passes made for each score.
+        Passes, or Newton steps, made for each score.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     anchors_ : ndarray of shape (n_anchors, n_features)
@@ -129,7 +132,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     intercept_scaling_ : float
         The value in use.
     n_iter_ : int
-        Number of passes of the last solve, on all rows.
+        Number of passes, or Newton steps, of the last solve, on all rows.
     objective_history_ : ndarray of shape (n_iter_,)
         Objective per epoch of the last solve.
     dual_gap_ : float
@@ -149,7 +152,9 @@ class LLSVMClassifierCV(LLSVMClassifier):
     The shared anchors have seen the held-out rows, but not their classes.
 
     When alpha falls, the dual variables start from their last values times a factor
-    that maximises the new dual along this ray, for each score on its own.
+    that maximises the new dual along this ray, for each score on its own. Newton's
+    method starts from the last weights, times a factor that minimises the new
+    objective.
 
     Ctrl-C in the last solve stores the weights reached so far. Earlier it takes the
     best alpha of those that all folds have finished, with the mean of the folds'
@@ -173,7 +178,6 @@ class LLSVMClassifierCV(LLSVMClassifier):
 
     # Options of LLSVMClassifier that the path fixes.
     alpha = t0 = "auto"
-    solver = "dual"
 
     _parameter_constraints: dict = {
         **{
@@ -186,13 +190,13 @@ class LLSVMClassifierCV(LLSVMClassifier):
                 "early_stopping",
                 "n_iter_no_change",
                 "shuffle",
-                "solver",
                 "t0",
                 "validation_fraction",
                 "warm_start",
             }
         },
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        "solver": [StrOptions({"dual", "newton"})],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
     }
@@ -213,6 +217,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
         loss: str = "squared_hinge",
         intercept_scaling: float | str = "auto",
         multi_class: str = "ovr",
+        solver: str = "dual",
         max_iter: int = 200,
         tol: float | None = 1e-2,
         class_weight=None,
@@ -233,6 +238,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
         self.loss = loss
         self.intercept_scaling = intercept_scaling
         self.multi_class = multi_class
+        self.solver = solver
         self.max_iter = max_iter
         self.tol = tol
         self.class_weight = class_weight
@@ -317,6 +323,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
             folds,
             self.alphas_,
             scorer,
+            solver=self.solver,
             max_iter=self.max_iter,
             tol=self.tol,
             # Of a copy: the last solve draws what LLSVMClassifier would.
@@ -331,14 +338,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     def _fit_all(self, problem, given: FitInput) -> bool:
         """Solve on all rows at the chosen alpha."""
         monitor = FitMonitor(self, None, given.X, given.y, callbacks=False)
-        solution = solve_dual(
-            problem,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            rng=given.rng,
-            monitor=monitor,
-        )
-        self.dual_gap_ = solution.gap
+        solution = self._solve(problem, given, monitor)
         remedy = (
             f"That is at the chosen alpha={self.alpha_:.3g}. Raise max_iter or tol, "
             "scale the features, or leave out the smallest alphas."

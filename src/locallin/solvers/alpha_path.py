@@ -10,6 +10,7 @@ from locallin.engine.parallel import ThreadTeam
 from locallin.kernels.linear import CRAMMER_SINGER
 from locallin.kernels.losses import HINGE, LOGISTIC
 from locallin.solvers.convex import Problem, Solution, solve_dual
+from locallin.solvers.newton import solve_newton
 
 
 def growth(problem: Problem, last: Solution, ratio: float) -> np.ndarray:
@@ -34,6 +35,13 @@ def growth(problem: Problem, last: Solution, ratio: float) -> np.ndarray:
         curvature = squares + np.einsum("ic,ic,i->c", a, a, ridge, dtype=float)
     factor = a.sum(axis=0, dtype=float) / np.maximum(curvature, 1e-300)
     return np.clip(factor, 1.0, ratio)
+
+
+def _grown_dual(problem: Problem, last: Solution | None, ratio: float):
+    """Dual variables to start from, or None."""
+    if last is None or last.dual is None:
+        return None
+    return last.dual * growth(problem, last, ratio).astype(last.dual.dtype)
 
 
 def _logistic_growth(a, upper, problem, squares, ratio) -> np.ndarray:
@@ -75,6 +83,7 @@ def solve_path(
     alphas: np.ndarray,
     score,
     *,
+    solver: str = "dual",
     max_iter: int,
     tol: float | None,
     seeds,
@@ -83,7 +92,8 @@ def solve_path(
 ) -> Path:
     """Solve and score every fold at every alpha, from the largest down.
 
-    Each fold starts from its own solution at the last alpha. ``score(fold, solution,
+    Each fold starts from its own solution at the last alpha; ``solver`` is "dual" or
+    "newton". ``score(fold, solution,
     alpha)`` is a number, larger where better; ``report(i, path)`` is called when an
     alpha is done. The best alpha is the largest whose mean score no other exceeds.
     """
@@ -96,18 +106,18 @@ def solve_path(
     def solve(i, f):
         fold, before = folds[f], last[f]
         problem = replace(fold.problem, alpha=fold.problem.alpha * alphas[i])
-        start = None
-        if before is not None:
-            factor = growth(problem, before, alphas[i - 1] / alphas[i])
-            start = before.dual * factor.astype(before.dual.dtype)
-        solution = solve_dual(
-            problem,
-            max_iter=max_iter,
-            tol=tol,
-            rng=rngs[f],
-            dual=start,
-            monitor=lambda *_: stopped.is_set(),
-        )
+        settings: dict[str, Any] = {
+            "max_iter": max_iter,
+            "tol": tol,
+            "monitor": lambda *_: stopped.is_set(),
+        }
+        if solver == "newton":
+            start = None if before is None else before.learned
+            solution = solve_newton(problem, start=start, **settings)
+        else:
+            ratio = 1.0 if before is None else alphas[i - 1] / alphas[i]
+            dual = _grown_dual(problem, before, ratio)
+            solution = solve_dual(problem, rng=rngs[f], dual=dual, **settings)
         if solution.interrupted:
             raise KeyboardInterrupt
         last[f] = solution

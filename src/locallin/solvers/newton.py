@@ -5,6 +5,8 @@ a preconditioner per anchor, then an exact search along the step. See
 :mod:`locallin.kernels.newton` for the products.
 """
 
+from contextlib import suppress
+
 import numpy as np
 
 from locallin.engine.parallel import in_threads, single_threaded_blas
@@ -21,13 +23,13 @@ from locallin.kernels.newton import (
 from locallin.kernels.predict import entries_by_anchor
 from locallin.solvers.convex import Monitor, Problem, Solution
 
-# Largest width of a local model, and number of elements of all, whose part of the
-# Hessian is factorised.
-_WIDEST_BLOCK = 400
-_MOST_ELEMENTS = 3e7
-# Conjugate gradients end when an iteration gains less than this share of what an
-# average one has gained, or after so many.
-_SHARE = 0.5
+# Largest width of a local model, and number of elements in all, for which each
+# anchor's own part of the Hessian is factorised.
+_WIDEST_BLOCK = 128
+_MOST_ELEMENTS = 2e7
+# Conjugate gradients end when the residual, in the preconditioner's norm, has fallen
+# to this share, or after so many products.
+_RESIDUAL = 0.4
 _MOST_PRODUCTS = 250
 # The search along a step ends where the slope has fallen to this share.
 _SLOPE = 0.05
@@ -49,32 +51,32 @@ def solve_newton(
     """
     coef, intercept = problem.zeros()
     history: list[float] = []
-    solution = Solution(coef, intercept, 0, history, converged=tol is None)
-    rows = _SharedRows(problem)
-    scores = [_Score(rows, c) for c in range(problem.n_scores)]
+    solution = Solution(coef, intercept, 0, history, converged=False)
+    shared = _SharedRows(problem)
+    scores = [_Score(shared, c, start) for c in range(problem.n_scores)]
+    for score in scores:
+        score.write(coef, intercept)
+    tol = 0.0 if tol is None else tol
     try:
         with single_threaded_blas():
-            _each(problem, scores, lambda score: score.begin(start))
+            _each(problem, scores, _Score.begin)
             for epoch in range(1, max_iter + 1):
-                busy = [s for s in scores if not s.is_done(tol)]
-                if not busy and epoch > 1:
-                    solution.converged = True
-                    break
+                busy = [score for score in scores if not score.is_done(tol)]
                 _each(problem, busy, _Score.step)
-                for score in busy:
+                for score in scores:
                     score.write(coef, intercept)
                 solution.n_iter = epoch
                 objective = sum(score.value for score in scores)
                 history.append(objective)
-                if monitor(epoch, objective, coef, intercept):
+                stop = monitor(epoch, objective, coef, intercept)
+                if stop or all(score.is_done(tol) for score in scores):
                     solution.converged = True
                     break
-            else:
-                solution.converged |= all(s.is_done(tol) for s in scores)
     except KeyboardInterrupt:
         solution.interrupted = True
-    gap, value = (sum(getattr(s, name) for s in scores) for name in ("gap", "value"))
-    solution.gap = float(gap / max(value, 1e-300))
+    if solution.n_iter > 0:
+        gap = sum(score.gap for score in scores)
+        solution.gap = gap / max(sum(score.value for score in scores), 1e-300)
     return solution
 
 
@@ -104,100 +106,104 @@ class _SharedRows:
 
 
 class _Score:
-    """One score: its weights, margins, gradient, and a step of the method."""
+    """One score: its weights, margins and gradient, and a step of the method."""
 
-    def __init__(self, shared: _SharedRows, number: int):
+    def __init__(self, shared: _SharedRows, number: int, start):
         problem = shared.problem
         self._shared, self._problem, self._number = shared, problem, number
         positive = problem.target.labels == problem.target.positive[number]
-        self._signs = np.where(positive, 1.0, -1.0)
+        self._signs = np.where(positive, 1, -1).astype(np.int8)
         self._v = np.zeros(shared.shape)
-        self._margins = np.zeros(len(self._signs))
-        self.value = self.gap = np.inf
-        self._stuck = False
-
-    def begin(self, start) -> None:
-        """Take a start, and look around there."""
         if start is not None:
             coef, intercept = start
-            self._v[:, :-1] = coef[:, self._number]
-            self._v[:, -1] = intercept[:, self._number] / self._shared.constant
-            self._margins = self._products(self._v)
+            self._v[:, :-1] = coef[:, number]
+            self._v[:, -1] = intercept[:, number] / shared.constant
+        self.value = self.gap = np.inf
+        self._bound = 0.0
+        self._is_stuck = False
+
+    def begin(self) -> None:
+        """Look around at the start, or where the way through it from zero is best."""
+        self._margins = self._products(self._v)
+        if self._v.any():
             self._search(self._v.copy())
         self._look()
 
-    def is_done(self, tol: float | None) -> bool:
+    def is_done(self, tol: float) -> bool:
         """Whether another step is not needed, or not possible."""
-        return self._stuck or (tol is not None and self.gap <= tol * self.value)
+        return self._is_stuck or self.gap <= tol * self.value
 
     def write(self, coef: np.ndarray, intercept: np.ndarray) -> None:
         """Put the weights where all scores have theirs."""
         coef[:, self._number] = self._v[:, :-1]
         intercept[:, self._number] = self._v[:, -1] * self._shared.constant
 
-    def _products(self, v: np.ndarray) -> np.ndarray:
-        """Changes of the margins with v."""
-        out = np.zeros(len(self._signs))
-        for chunk in self._problem.chunks(self._problem.visits):
-            row_products(*self._shared.data, chunk, v, self._shared.constant, out)
-        return out * self._signs
-
-    def _look(self) -> None:
-        """Objective, gradient, curvature and gap at the present weights."""
-        problem, shared = self._problem, self._shared
-        slopes, self._curvature = np.zeros((2, len(self._signs)))
-        losses = bend_losses(
-            problem.loss, problem.visits, shared.weights, self._margins, slopes,
-            self._curvature,
-        )  # fmt: skip
-        self.value = losses + 0.5 * problem.alpha * _dot(self._v, self._v)
-        slopes *= self._signs
-        self._gradient = problem.alpha * self._v
-        for chunk in problem.chunks(problem.visits):
-            add_rows(*shared.data, chunk, slopes, shared.constant, self._gradient)
-        self.gap = _dot(self._gradient, self._gradient) / (2.0 * problem.alpha)
-
     def step(self) -> None:
         """One step of Newton's method."""
         before = self.value
         self._search(self._newton_direction())
         self._look()
-        self._stuck = not self.value < before
+        self._is_stuck = not self.value < before
+
+    def _products(self, v: np.ndarray) -> np.ndarray:
+        """y_i z_i . v of every row that counts."""
+        out = np.zeros(len(self._signs))
+        for chunk in self._problem.chunks(self._problem.visits):
+            row_products(*self._shared.data, chunk, v, self._shared.constant, out)
+        return out * self._signs
+
+    def _bend(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Sum of the losses, and their derivatives by each row's margin."""
+        problem, slopes, curvature = self._problem, *np.zeros((2, len(self._signs)))
+        losses = bend_losses(
+            problem.loss, problem.visits, self._shared.weights, self._margins,
+            slopes, curvature,
+        )  # fmt: skip
+        return losses, slopes, curvature
+
+    def _look(self) -> None:
+        """Objective, gradient and gap at the present weights."""
+        problem, shared = self._problem, self._shared
+        losses, slopes, _ = self._bend()
+        self.value = losses + 0.5 * problem.alpha * _dot(self._v, self._v)
+        slopes *= self._signs
+        self._gradient = problem.alpha * self._v
+        for chunk in problem.chunks(problem.visits):
+            add_rows(*shared.data, chunk, slopes, shared.constant, self._gradient)
+        # The slopes are a point of the dual, whose value no objective falls below.
+        gap = _dot(self._gradient, self._gradient) / (2.0 * problem.alpha)
+        self._bound = max(self._bound, self.value - gap)
+        self.gap = self.value - self._bound
 
     def _newton_direction(self) -> np.ndarray:
         """Solve the Newton equation by preconditioned conjugate gradients."""
         problem, shared = self._problem, self._shared
-        order = problem.visits[self._curvature[problem.visits] > 0.0]
-        chunks = problem.chunks(order)
-        precondition = _preconditioner(shared, chunks, self._curvature)
+        _, _, curvature = self._bend()
+        chunks = problem.chunks(problem.visits[curvature[problem.visits] > 0.0])
+        precondition = _preconditioner(shared, chunks, curvature)
         direction = np.zeros(shared.shape)
         residual = -self._gradient
         conjugate = z = precondition(residual)
-        product = _dot(residual, z)
-        gained = 0.0
-        self.n_products = 0
-        for k in range(1, _MOST_PRODUCTS + 1):
-            bent = self._hessian_product(chunks, conjugate)
-            self.n_products += 1
+        first = product = _dot(residual, z)
+        for _ in range(_MOST_PRODUCTS):
+            bent = self._hessian_product(chunks, curvature, conjugate)
             length = product / _dot(conjugate, bent)
             direction += length * conjugate
             residual -= length * bent
-            gain = length * product
-            gained += gain
-            if k * gain <= _SHARE * gained:
-                break
             z = precondition(residual)
             last, product = product, _dot(residual, z)
+            if product <= _RESIDUAL**2 * first:
+                break
             conjugate = z + (product / last) * conjugate
         return direction
 
-    def _hessian_product(self, chunks, v: np.ndarray) -> np.ndarray:
+    def _hessian_product(self, chunks, curvature, v: np.ndarray) -> np.ndarray:
         shared = self._shared
         out = np.zeros(shared.shape, shared.dtype)
-        v_data = v.astype(shared.dtype)
+        in_kind = v.astype(shared.dtype)
         for chunk in chunks:
             add_hessian_product(
-                *shared.data, chunk, self._curvature, v_data, shared.constant, out
+                *shared.data, chunk, curvature, in_kind, shared.constant, out
             )
         return out + self._problem.alpha * v
 
@@ -262,18 +268,27 @@ def _factors(shared: _SharedRows, curvature) -> np.ndarray:
     start, entry, row = shared.entries
     root = np.sqrt(curvature)
     m, width = shared.shape
-    room = np.empty((np.diff(start).max(initial=1), width), shared.dtype)
-    factors = np.empty((m, width, width), shared.dtype)
+    room = np.empty((np.diff(start).max(initial=1), width))
+    factors = np.empty((m, width, width))
     for j in range(m):
         own = slice(start[j], start[j + 1])
         filled = gather_entries(
             *shared.data, entry[own], row[own], root, shared.constant, room
         )
-        block = (room[:filled].T @ room[:filled]).astype(float)
+        block = room[:filled].T @ room[:filled]
         block.flat[:: width + 1] += shared.problem.alpha
-        block.flat[:: width + 1] *= 1.0 + 8.0 * np.finfo(shared.dtype).eps
-        factors[j] = np.linalg.cholesky(block)
+        factors[j] = _cholesky(block)
     return factors
+
+
+def _cholesky(block: np.ndarray) -> np.ndarray:
+    """Factorise, with a larger diagonal where rounding has made it too small."""
+    diagonal = block.diagonal().copy()
+    for ridge in (0.0, 1e-14, 1e-11, 1e-8):
+        np.fill_diagonal(block, diagonal + ridge * diagonal.sum())
+        with suppress(np.linalg.LinAlgError):
+            return np.linalg.cholesky(block)
+    return np.diag(np.sqrt(diagonal))
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> float:
