@@ -253,14 +253,14 @@ def test_local_weights_explain_the_score(digits, case, kind, dtype):
     )
 
 
-@pytest.mark.parametrize("solver", ["dual", "sgd"])
+@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_same_seed_same_bits_for_any_number_of_threads(digits, solver, loss):
     X, y, X_test, _ = digits
     models = [
         LLSVMClassifier(
             30, solver=solver, loss=loss, max_iter=40, n_jobs=n_jobs, random_state=0,
-            tol=0.1 if solver == "dual" else None,
+            tol=None if solver == "sgd" else 0.1,
         ).fit(X, y)
         for n_jobs in (1, 2, 3)
     ]  # fmt: skip
@@ -273,7 +273,7 @@ def test_same_seed_same_bits_for_any_number_of_threads(digits, solver, loss):
         )
 
 
-@pytest.mark.parametrize("solver", ["dual", "sgd"])
+@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 def test_dense_and_csr_agree(digits, solver):
     X, y, X_test, _ = digits
     anchors = X[:25]
@@ -294,12 +294,16 @@ def test_dense_and_csr_agree(digits, solver):
         )
 
 
-@pytest.mark.parametrize("solver", ["dual", "sgd"])
+@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 def test_single_precision_agrees_with_double(digits, solver):
     X, y, X_test, _ = digits
     single, double = (
         LLSVMClassifier(
-            anchors=X[:25], solver=solver, max_iter=100, tol=1e-2, random_state=0
+            anchors=X[:25],
+            solver=solver,
+            max_iter=100,
+            tol=1e-4 if solver == "newton" else 1e-2,
+            random_state=0,
         ).fit(X.astype(dtype), y)
         for dtype in (np.float32, np.float64)
     )
@@ -351,7 +355,7 @@ def test_class_weights_are_sample_weights(blobs):
 
 
 @pytest.mark.parametrize("scale", [1e-20, 1e-6, 1e6, 1e20])
-@pytest.mark.parametrize("solver", ["dual", "sgd"])
+@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 def test_defaults_do_not_depend_on_the_unit_of_the_data(moons, scale, solver):
     X, y = moons
     make = lambda: LLSVMClassifier(  # noqa: E731

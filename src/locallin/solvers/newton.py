@@ -241,8 +241,10 @@ def _root(derivatives) -> float:
         else:
             high = t
         t -= slope / max(bend, 1e-300)
-        if not low < t < high:
-            t = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        if np.isinf(high):
+            t = min(t, 10.0 * low)
+        elif not low < t < high:
+            t = 0.5 * (low + high)
     return t
 
 
