@@ -194,6 +194,27 @@ def alpha_path() -> str:
     return markdown(head, rows)
 
 
+def weak_penalty() -> str:
+    rows = []
+    for data, numbers in read("weak_penalty").items():
+        for anchors, factors in numbers.items():
+            for factor, entry in factors.items():
+                dual, newton = entry["dual"], entry["newton"]
+                pairs = (
+                    [f"{solver[key]:{form}}" for solver in (dual, newton)]
+                    for key, form in (
+                        ("gap", ".2g"),
+                        ("objective", ".4f"),
+                        ("test_error", ".2f"),
+                        ("cpu_seconds", ".1f"),
+                    )
+                )
+                name = f"{data.upper()}, {anchors.split()[0]}"
+                rows.append([name, factor, *(" / ".join(pair) for pair in pairs)])
+    quantities = "gap", "objective", "error %", "seconds"
+    return markdown(["", "", *(f"{q}, dual / Newton" for q in quantities)], rows)
+
+
 TABLES = {
     "papers": of_papers.papers,
     "llsvm": of_papers.llsvm,
@@ -213,6 +234,7 @@ TABLES = {
     "peers": peers,
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
+    "weak penalty": weak_penalty,
     "scaling": of_scale.scaling,
     "compilation": of_scale.compilation,
     "stream": of_scale.stream,

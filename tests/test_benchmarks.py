@@ -31,6 +31,7 @@ from benchmarks import (
     stream,
     tables,
     untuned,
+    weak_penalty,
 )
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
@@ -115,6 +116,8 @@ def tiny():
         patch.setattr(few_labels, "TRIALS", 2)
         patch.setattr(alpha_path, "SETS", ("magic04",))
         patch.setattr(alpha_path, "REPEATS", 1)
+        patch.setattr(weak_penalty, "SETS", ("magic04", "usps"))
+        patch.setattr(weak_penalty, "ANCHORS", (5,))
         small = dict.fromkeys(files.SHAPES, (60, 30, 10))
         patch.setattr(files, "SHAPES", small)
         patch.setattr(files, "MEMORY", {"npy": (60, 30, 10), "csv": (60, 30, 10)})
