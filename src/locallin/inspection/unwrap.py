@@ -30,6 +30,7 @@ from locallin.inspection.columns import (
 from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, trace
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier, validated_rows
+from locallin.methods.locally_linear import LocallyLinearClassifier
 
 Steps = list[tuple[str, Any]]
 
@@ -45,6 +46,9 @@ def split_pipeline(estimator) -> tuple[Steps, Any]:
         if isinstance(estimator, Pipeline):
             before += _steps_of(estimator[:-1]) if len(estimator.steps) > 1 else []
             estimator = estimator.steps[-1][1]
+            continue
+        if isinstance(estimator, LocallyLinearClassifier):
+            estimator = estimator.to_pipeline()
             continue
         inner = _inside(estimator)
         if inner is None:

@@ -65,7 +65,7 @@ class Choice:
 
     n_bins: int = 8
     n_anchors: int = 16
-    strength: float = 10.0
+    strength: float = 1.0
 
     def as_dict(self) -> dict[str, float]:
         """The settings by name."""
@@ -131,6 +131,9 @@ def new_member(choice: Choice, X, labels, weights, n_classes: int, n_jobs):
         metric="linear" if linear else None,
         loss="multinomial",
         alpha=alpha,
+        # A weaker penalty of the intercepts would predict as well, and leave to them
+        # what can be told by the columns.
+        intercept_scaling=1.0,
         diversity=0.0,
         max_iter=_PASSES,
         n_jobs=n_jobs,
@@ -142,7 +145,7 @@ def usual_choice(n_rows: int) -> Choice:
     return Choice(
         n_bins=8 if n_rows >= 1000 else 0,
         n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
-        strength=10.0 if n_rows < 20_000 else 1.0,
+        strength=3.0 if n_rows < 20_000 else 1.0,
     )
 
 
@@ -237,7 +240,7 @@ class Choosing:
         if self._has_numbers():
             best = self._better(best, replace(best.choice, n_bins=0))
         best = self._better(best, replace(best.choice, n_anchors=1))
-        for strength in (100.0, 1.0):
+        for strength in (10.0, 0.1):
             best = self._better(best, replace(best.choice, strength=strength))
         start = best.choice.n_anchors
         for n_anchors in self._sizes(start):
@@ -254,7 +257,7 @@ class Choosing:
         yield from (m for m in (4, 64, 256, 1024) if m != start and m <= most)
 
     def _neighbours(self, choice: Choice) -> Iterator[Choice]:
-        for factor in (0.1, 10.0) if self._effort > 1 else (0.1,):
+        for factor in (0.3, 3.0) if self._effort > 1 else (3.0,):
             yield replace(choice, strength=choice.strength * factor)
         if self._effort > 1 and choice.n_bins:
             yield replace(choice, n_bins=2 * choice.n_bins)

@@ -67,8 +67,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         looks at 20,000 rows and about eight choices; 2 at 60,000 rows, more choices,
         and twice as many members.
     n_members : int or "auto", default="auto"
-        Number of models whose mean predicts. "auto" is 1, 3 and 6 for an effort of 0,
-        1 and 2.
+        Number of members. Their mean predicts; "auto" is 1, 3 and 6 for an effort of
+        0, 1 and 2.
     time_limit : float or None, default=None
         Seconds after which nothing new is tried. The models that predict are fitted in
         any case, as many as the rest of the time allows and at least one.
