@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pandas as pd
@@ -267,6 +268,47 @@ def test_rows_and_text(blobs):
         found.row(6)
     with pytest.raises(ValueError, match=r"class_label=9 has no score here"):
         found.to_text(0, class_label=9)
+
+
+class FakeShap:
+    """What ``shap.Explanation`` is called with."""
+
+    def __init__(self, **given):
+        vars(self).update(given)
+
+
+def test_for_the_plots_of_shap(iris, monkeypatch):
+    X, y = iris
+    shap = types.ModuleType("shap")
+    shap.Explanation = FakeShap
+    monkeypatch.setitem(sys.modules, "shap", shap)
+    found = explain(LLSVMClassifier(8, random_state=0).fit(X, y), X)
+    told = found.to_shap()
+    assert told.values.shape == (150, 4, 3)
+    total = told.values.sum(axis=1) + told.base_values
+    assert_allclose(total, found.scores, atol=1e-12)
+    assert told.feature_names == list(X.columns)
+    assert told.output_names == ["0", "1", "2"]
+    assert_array_equal(told.data, X)
+    two = explain(LLSVMClassifier(8, random_state=0).fit(X, y == 1), X).to_shap()
+    assert two.values.shape == (150, 4)
+    assert two.base_values.shape == (150,)
+    monkeypatch.setitem(sys.modules, "shap", None)
+    with pytest.raises(ImportError, match="to_shap needs shap: pip install shap"):
+        found.to_shap()
+
+
+def test_notebooks_show_tables(iris):
+    X, y = iris
+    clf = LLSVMClassifier(25, random_state=0).fit(X, y)
+    html = explain(clf, X[:5], top=2)._repr_html_()
+    assert html.count("<table>") == 3
+    assert "and 2 more rows" in html
+    assert "(2 other features)" in html
+    assert counterfactual(clf, X[:5])._repr_html_().count("<tr>") == 6
+    html = regions(clf, X, y)._repr_html_()
+    assert html.count("<tr>") == 21
+    assert "and 5 more local models" in html
 
 
 def test_wrong_arguments_of_explain(moons):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import re
 import warnings
 from html.parser import HTMLParser
@@ -13,9 +14,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import (
     accuracy_score,
@@ -24,7 +27,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from locallin import (
     Atlas,
@@ -36,8 +39,9 @@ from locallin import (
     ML3Classifier,
     SAPLClassifier,
 )
-from locallin.inspection import counterfactual, explain, regions
-from locallin.report import report
+from locallin.inspection import counterfactual, explain, global_effects, regions
+from locallin.inspection.text import plain
+from locallin.report import Report, report
 from locallin.report._curves import ticks
 from locallin.report._data import Evaluation
 from locallin.report.build import build_report
@@ -64,7 +68,10 @@ NASTY = """</script><script>alert("x")</script>&'"""
 class Page(HTMLParser):
     """Elements of a page, whether they are closed, and tables as lines of cells."""
 
-    EMPTY = {"meta", "link", "br", "img", "input", "line", "circle", "polyline"}
+    EMPTY = {
+        "meta", "link", "br", "img", "input", "line", "circle", "polyline", "polygon",
+        "rect",
+    }  # fmt: skip
 
     def __init__(self, html):
         super().__init__()
@@ -270,6 +277,162 @@ def test_everything_is_escaped(blobs):
     )
 
 
+HOSTILE = [
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(2)>',
+    "'; alert(3) //",
+    "two\nlines\tand \x1b[31mred\x00 end",
+    "\u202eright to left\u2066 \u2028",
+    "<!-- ]]> &lt; $title {x} %s",
+]
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    """A table whose names, levels, classes and index look like code."""
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(
+        {
+            HOSTILE[0]: rng.normal(size=120),
+            HOSTILE[1]: rng.choice(np.array(HOSTILE, dtype=object), 120),
+            HOSTILE[3]: rng.normal(size=120),
+            HOSTILE[4]: rng.choice(np.array([*HOSTILE[:2], None], dtype=object), 120),
+        },
+        index=[f"{HOSTILE[i % 6]}{i}" for i in range(120)],
+    ).astype({HOSTILE[1]: object, HOSTILE[4]: object})
+    place = 2 * (X[HOSTILE[0]] > 0) + (X[HOSTILE[1]] == HOSTILE[2])
+    y = np.array(HOSTILE, dtype=object)[place.to_numpy()]
+    steps = ColumnTransformer(
+        [
+            ("n", StandardScaler(), [HOSTILE[0], HOSTILE[3]]),
+            ("w", OneHotEncoder(handle_unknown="ignore"), [HOSTILE[1], HOSTILE[4]]),
+        ]
+    )
+    clf = make_pipeline(steps, LLSVMClassifier(5, random_state=0))
+    return clf.fit(X, y), X, y
+
+
+def test_hostile_names_stay_text(hostile):
+    clf, X, y = hostile
+    html = report(clf, X, y, title=HOSTILE[0] + "\ud800", rows=None)
+    page = Page(html)
+    assert [tag for tag, _ in page.attributes].count("script") == 2
+    assert "img" not in {tag for tag, _ in page.attributes}
+    for _, attributes in page.attributes:
+        assert not any(name.startswith("on") for name in attributes)
+    for control in "\x00\x1b\u202e\u2066\u2028":
+        assert control not in html
+    html.encode("utf-8")
+    told = explanations(html)["rows"]
+    assert [row["name"] for row in told] == [plain(name) for name in X.index]
+    names = {term[0] for row in told for term in row["views"][0]["terms"]}
+    assert names == {plain(name) for name in X.columns}
+    levels = {
+        term[1]
+        for row in told
+        for term in row["views"][0]["terms"]
+        if term[0] == plain(HOSTILE[4])
+    }
+    assert levels == {*map(plain, HOSTILE[:2]), "missing"}
+    table = page.tables["Mean absolute contribution over 120 rows"]
+    assert {line[0] for line in table[1:]} == names
+
+
+def test_hostile_names_in_notebooks_and_terminals(hostile):
+    clf, X, y = hostile
+    for shown in (
+        explain(clf, X[:4]),
+        counterfactual(clf, X[:4], X_reference=X),
+        regions(clf, X, y),
+        global_effects(clf, X),
+    ):
+        page = Page(shown._repr_html_())
+        tags = {tag for tag, _ in page.attributes}
+        assert tags <= {"table", "caption", "thead", "tbody", "tr", "th", "td", "p"}
+        text = str(shown) + shown._repr_html_()
+        for control in "\x00\x1b\u202e\u2066\u2028":
+            assert control not in text
+
+
+def test_a_report_in_a_notebook(tmp_path, moons):
+    X, y = moons
+    clf = LLSVMClassifier(5, random_state=0).fit(X, y)
+    path = tmp_path / "page.html"
+    made = report(clf, X, y, path=path)
+    assert isinstance(made, Report)
+    assert len(repr(made)) < 200
+    assert made.path == str(path)
+    assert made == path.read_text(encoding="utf-8")
+    frame = Page(made._repr_html_()).attributes
+    assert [tag for tag, _ in frame] == ["iframe"]
+    assert frame[0][1]["srcdoc"] == made
+    again = pickle.loads(pickle.dumps(made))
+    assert (again, again.path) == (made, made.path)
+    assert report(clf, X).path is None
+
+
+def test_rows_are_called_by_the_index_of_the_frame(tumours):
+    clf, X, y = tumours
+    html = report(clf, X.set_index(X.index.map("patient {}".format)), y, rows=5)
+    for row in explanations(html)["rows"]:
+        assert row["name"] == f"patient {X.index[row['row']]}"
+    alone = clone(clf).fit(X.to_numpy(), y)
+    told = explanations(report(alone, X.to_numpy(), y, rows=5))["rows"]
+    assert all(row["name"] == str(row["row"]) for row in told)
+
+
+def test_a_table_of_numbers_and_words_in_its_own_columns():
+    rng = np.random.RandomState(0)
+    X = pd.DataFrame(
+        {
+            "income": np.where(rng.rand(200) < 0.2, np.nan, rng.lognormal(8, 1, 200)),
+            "home": rng.choice(["rent", "own", "free"], 200),
+            "age": rng.randint(18, 80, 200),
+        }
+    )
+    y = (X["home"] == "own") ^ (X["age"] > 50)
+    numbers = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    steps = ColumnTransformer(
+        [("n", numbers, ["income", "age"]), ("w", OneHotEncoder(), ["home"])]
+    )
+    clf = make_pipeline(steps, LLSVMClassifier(6, random_state=0)).fit(X, y)
+    html = report(clf, X, y, rows=None)
+    assert "<pre>" not in html
+    assert "ColumnTransformer(" not in html.split("<h2")[1]
+    assert html.index('id="columns"') < html.index('id="accuracy"')
+    changed = {"level": 0, "number": 0}
+    for row in explanations(html)["rows"]:
+        terms = {name: value for name, value, _ in row["views"][0]["terms"]}
+        given = X.iloc[row["row"]]
+        assert terms["home"] == given["home"]
+        assert terms["age"] == given["age"]
+        gap = np.isnan(given["income"])
+        assert terms["income"] == ("missing" if gap else given["income"])
+        change = row.get("change")
+        if change and change["feature"] == "home":
+            changed["level"] += 1
+            assert change["to"] in {"rent", "own", "free"} - {change["from"]}
+        elif change and change["feature"] == "age":
+            changed["number"] += 1
+            assert float(change["to"]).is_integer()
+            assert 18 <= change["to"] < 80
+    assert all(changed.values())
+    assert {"home", "age", "income"} == {
+        line[0]
+        for line in Page(html).tables["Mean absolute contribution over 200 rows"][1:]
+    }
+
+
+def test_local_models_without_rows_are_left_out(blobs):
+    X, y = of_classes(blobs, 3)
+    clf = LLSVMClassifier(30, random_state=0).fit(X, y)
+    few_rows = slice(0, 10)
+    html = report(clf, X[few_rows], y[few_rows])
+    lines = Page(html).tables["Local models, those with the most rows first"][1:]
+    assert all(int(line[1]) > 0 for line in lines)
+    assert f"{30 - len(lines)} local models have none of these rows" in html
+
+
 @pytest.mark.parametrize("name", ["du", "ml3", "rbf"])
 def test_nothing_comes_from_elsewhere(name, blobs):
     X, y = of_classes(blobs, 5)
@@ -290,7 +453,7 @@ def test_the_page_can_be_read_without_eyes(blobs):
     assert tags.count("caption") == tags.count("table")
     assert 'lang="en"' in html
     drawings = [a for tag, a in page.attributes if tag == "svg"]
-    assert len(drawings) == 3
+    assert len(drawings) == 3 + 6
     assert all(a["role"] == "img" and a["aria-label"] for a in drawings)
     ids = [a["id"] for _, a in page.attributes if "id" in a]
     assert len(ids) == len(set(ids))

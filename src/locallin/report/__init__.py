@@ -1,5 +1,5 @@
 """A fitted classifier on a data set, as one HTML page."""
 
-from locallin.report.build import report
+from locallin.report.build import Report, report
 
-__all__ = ["report"]
+__all__ = ["Report", "report"]

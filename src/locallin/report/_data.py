@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
 from locallin.engine.input import sound_matrix
-from locallin.inspection import Regions, regions
+from locallin.inspection import GlobalEffects, Regions, global_effects, regions
 from locallin.inspection.columns import count_rows, row_names, rows_at, some_rows
 from locallin.inspection.unwrap import by_score, classifier_in
 from locallin.methods.atlas import AtlasClassifier
@@ -109,6 +109,7 @@ class ReportData:
     evaluation: Evaluation
     regions: Regions
     n_region_rows: int
+    effects: GlobalEffects | None
     explained: ExplainedRows
 
 
@@ -138,6 +139,7 @@ def collect(
             feature_names=feature_names,
         ),
         n_region_rows=len(places),
+        effects=_effects(estimator, sample, feature_names, rng),
         explained=explain_rows(
             estimator,
             rows_at(X, chosen),
@@ -147,6 +149,16 @@ def collect(
             labels=_labels_at(evaluation, chosen),
             feature_names=feature_names,
         ),
+    )
+
+
+def _effects(estimator, sample, feature_names, rng) -> GlobalEffects | None:
+    """Effects of the columns; None where local models have no weights."""
+    classifier = classifier_in(estimator, "report")[1]
+    if not hasattr(classifier, "local_coef"):
+        return None
+    return global_effects(
+        estimator, sample, feature_names=feature_names, random_state=rng
     )
 
 

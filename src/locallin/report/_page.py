@@ -17,6 +17,7 @@ from locallin.inspection.text import number
 from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
 from locallin.report._model import changed_parameters, fitted_facts
+from locallin.report._overview import effect_figures, importance_lines
 
 _MOST_IN_MATRIX = 25
 _MOST_PAIRS = 20
@@ -32,12 +33,13 @@ _POLICY = (
 def page(data: ReportData, title: str) -> str:
     """The whole page."""
     sections = {
-        "model": ("The model", _model_section(data)),
+        "columns": ("What matters", _columns_section(data)),
         "accuracy": ("Accuracy", _accuracy_section(data)),
         "confusion": ("Confusions", _confusions_section(data.evaluation)),
         "rows": ("Single rows", _rows_section(data)),
         "regions": ("Local models", _regions_section(data)),
         "training": ("Training", _training_section(data)),
+        "model": ("The model", _model_section(data)),
     }
     shown = {name: section for name, section in sections.items() if section[1]}
     links = "".join(
@@ -141,6 +143,22 @@ def _kind_of_models(data: ReportData) -> str:
     return "charts" if hasattr(data.classifier, "atlas_") else "anchors"
 
 
+def _columns_section(data: ReportData) -> str:
+    effects = data.effects
+    if effects is None:
+        return ""
+    header = ["Column", "#Adds on average", "", "#Differs by region", "Most at"]
+    caption = f"Mean absolute contribution over {effects.n_rows:,} rows"
+    return (
+        "<p>A score is a sum of what each column adds. On average a column adds, or "
+        "takes away, as much as its bar shows; below, what it adds at each of its "
+        "values. Coloured lines and points are rows of one local model; where they lie "
+        "apart, what a value means depends on the other columns.</p>"
+        + _table(caption, header, importance_lines(effects), kind="wide")
+        + effect_figures(effects)
+    )
+
+
 def _model_section(data: ReportData) -> str:
     parts = []
     changed = changed_parameters(data.estimator)
@@ -152,10 +170,7 @@ def _model_section(data: ReportData) -> str:
         parts.append("<p>All parameters are the defaults.</p>")
     facts = [[text(name), text(value)] for name, value in fitted_facts(data)]
     parts.append(_table("What fitting gave", ["Fitted", "#Value"], facts))
-    return (
-        f"<pre>{text(repr(data.estimator))}</pre>"
-        f'<div class="beside">{"".join(parts)}</div>'
-    )
+    return f'<div class="beside">{"".join(parts)}</div>'
 
 
 def _accuracy_section(data: ReportData) -> str:
@@ -260,7 +275,7 @@ def _rows_section(data: ReportData) -> str:
 
 
 def _regions_section(data: ReportData) -> str:
-    table = data.regions
+    table = [region for region in data.regions if region.rows]
     shown = table[:_MOST_REGIONS]
     labelled = data.evaluation.truth is not None
     named = any(region.top for region in shown)
@@ -291,6 +306,10 @@ def _regions_section(data: ReportData) -> str:
         more = (
             f'<p class="note">{len(rest):,} more local models have {rows:,} rows.</p>'
         )
+    empty = len(data.regions) - len(table)
+    if empty:
+        have = "model has" if empty == 1 else "models have"
+        more += f'<p class="note">{empty:,} local {have} none of these rows.</p>'
     return (
         "<p>A row belongs to the local model that counts most for it. Many rows and a "
         "low accuracy show where labels may be wrong or local models missing.</p>"

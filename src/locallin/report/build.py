@@ -3,11 +3,61 @@
 from __future__ import annotations
 
 import os
+from html import escape
 
 from locallin.engine.files import replacing
 from locallin.inspection.unwrap import check_count
 from locallin.report._data import ReportData, collect
 from locallin.report._page import page
+
+
+class Report(str):
+    """A page as a string that notebooks show as a page.
+
+    Parameters
+    ----------
+    content : str
+        The HTML.
+    path : str or path, default=None
+        The file that holds it.
+
+    Attributes
+    ----------
+    path : str or None
+        The file that holds it.
+
+    See Also
+    --------
+    report : Makes it.
+
+    Examples
+    --------
+    >>> from locallin.report import Report
+    >>> Report("<!doctype html>", "page.html")
+    <Report page.html, 0.0 KB>
+    """
+
+    path: str | None
+
+    def __new__(cls, content: str, path: str | os.PathLike | None = None):
+        """Keep the file beside the text."""
+        made = super().__new__(cls, content)
+        made.path = None if path is None else os.fspath(path)
+        return made
+
+    def __getnewargs__(self):
+        return str(self), self.path
+
+    def __repr__(self) -> str:
+        where = "" if self.path is None else f" {self.path},"
+        return f"<Report{where} {len(self.encode()) / 1000:.1f} KB>"
+
+    def _repr_html_(self) -> str:
+        return (
+            '<iframe title="Report" sandbox="allow-scripts" '
+            'style="width:100%;height:44rem;border:1px solid #8888" '
+            f'srcdoc="{escape(self)}"></iframe>'
+        )
 
 
 def report(
@@ -20,30 +70,31 @@ def report(
     rows: int | None = 50,
     title: str | None = None,
     random_state=0,
-) -> str:
+) -> Report:
     """Write a page about a fitted model and what it does on a data set.
 
-    The page holds what the model is, its accuracy and confusions, its local models,
-    explanations of single rows to choose from, and the course of training. It is one
-    file that loads nothing else, so it can be sent and archived. The same call
-    gives the same page.
+    The page holds which columns matter and what their values do, accuracy and
+    confusions, explanations of single rows to choose from, the local models, the
+    course of training, and what the model is. It is one file that loads nothing else,
+    so it can be sent and archived. The same call gives the same page.
 
     Parameters
     ----------
     estimator : classifier
-        A fitted classifier of the library, or a fitted pipeline or search that ends
-        in one. The RBF kernel of ``AtlasClassifier`` and one-vs-one votes have no
-        local weights: the page then has no explanations, and says why.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        A fitted classifier of the library, or one inside of pipelines, searches and
+        others, see :func:`locallin.inspection.explain`. The RBF kernel of
+        ``AtlasClassifier`` and one-vs-one votes have no local weights: the page then
+        has no explanations, and says why.
+    X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them; better not those of the training.
+        Those of a pandas frame are called by its index.
     y : array-like of shape (n_samples,), default=None
         Their classes. None leaves accuracy and confusions out. For
         ``AtlasClassifier``, -1 is no label, as in ``fit``.
     path : str or path, default=None
         File to write to. It is replaced when the page is finished, not before.
     feature_names : sequence of str, default=None
-        Names of the features that the local models see; see
-        :func:`locallin.inspection.explain`.
+        Names of the columns of X; see :func:`locallin.inspection.explain`.
     rows : int or None, default=50
         Largest number of rows that are explained: wrong ones, the least and the most
         confident, and others at random. None explains all.
@@ -55,8 +106,8 @@ def report(
 
     Returns
     -------
-    str
-        The page.
+    Report
+        The page: a string, which a notebook shows as the page itself.
 
     See Also
     --------
@@ -87,7 +138,7 @@ def report(
     if path is not None:
         with replacing(path) as file:
             file.write_text(content, encoding="utf-8")
-    return content
+    return Report(content, path)
 
 
 def build_report(
