@@ -48,6 +48,7 @@ SETTINGS = [
     {"n_bins": 3, "missing": "all"},
     {"missing": "none", "outliers": "extend"},
     {"scaling": "center"},
+    {"scaling": "feature", "missing": "all"},
     {"scaling": None, "outliers": "extend", "strategy": "tree"},
 ]
 
@@ -110,6 +111,17 @@ def test_standardised_components_have_no_mean_and_missing_values_are_zero(rows):
     gaps = made[np.isnan(rows[:, 4])][:, origins == 4]
     assert_allclose(gaps[:, :-1], 0, atol=1e-12)
     assert (gaps[:, -1] > 0).all()
+
+
+def test_a_feature_of_many_bins_weighs_as_one_number(rows):
+    plain = PiecewiseLinearEncoder(6).fit(rows)
+    scaled = PiecewiseLinearEncoder(6, scaling="feature").fit(rows)
+    ratio = scaled.scale_ / plain.scale_
+    names, origins = plain.get_feature_names_out(), plain.get_feature_origins()
+    is_flag = np.array([name.endswith("missing") for name in names])
+    assert_allclose(ratio[is_flag], 1)
+    assert_allclose(ratio[(origins == 0) & ~is_flag], np.sqrt(6))
+    assert_allclose(ratio[(origins == 3) & ~is_flag], np.sqrt(2))
 
 
 def test_bins_follow_the_values(rows, labels):

@@ -146,7 +146,9 @@ def test_numbers_are_what_they_should_be(numbers, frame):
             wanted = (z / np.sqrt(1 + z**2 / 9))[:, None]
             assert np.abs(here).max() < 3
         else:
-            bins = PiecewiseLinearEncoder(missing="none").fit(x[:, None])
+            bins = PiecewiseLinearEncoder(missing="none", scaling="feature").fit(
+                x[:, None]
+            )
             wanted = bins.transform(x[:, None])
         assert_allclose(here[there], wanted[there], atol=1e-9)
         assert_allclose(here[~there], 0)

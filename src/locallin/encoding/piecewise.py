@@ -97,10 +97,12 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         Values beyond those of the training rows. "clip" takes them as the nearest one
         seen; "extend" lets the first and the last component go on along their lines,
         up to 10,000 widths of the bin.
-    scaling : {"standard", "center"} or None, default="standard"
+    scaling : {"standard", "feature", "center"} or None, default="standard"
         What is done to a component in the end. "standard" subtracts its mean and
         divides by its standard deviation, or by 0.1 if that is larger, so that rare
-        values do not count more than all others; "center" subtracts the mean; None
+        values do not count more than all others; "feature" divides by the root of the
+        number of the feature's bins in addition, so that the feature weighs in a
+        distance as a standardised number does; "center" subtracts the mean; None
         leaves it between 0 and 1. Missing values are left out of both.
     missing : {"auto", "all", "none"}, default="auto"
         Features with a component that tells missing values from others: those with
@@ -156,7 +158,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         "strategy": [StrOptions({"quantile", "tree"})],
         "target_type": [StrOptions({"auto", "classes", "numbers"})],
         "outliers": [StrOptions({"clip", "extend"})],
-        "scaling": [StrOptions({"standard", "center"}), None],
+        "scaling": [StrOptions({"standard", "feature", "center"}), None],
         "missing": [StrOptions({"auto", "all", "none"})],
     }
 
@@ -280,8 +282,11 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         mean, std, self.missing_value_ = map(np.ascontiguousarray, table.T)
         self.mean_ = mean if self.scaling is not None else np.zeros_like(mean)
         self.scale_ = np.ones_like(std)
-        if self.scaling == "standard":
+        if self.scaling in ("standard", "feature"):
             self.scale_ = np.maximum(std, _LEAST_SCALE)
+        if self.scaling == "feature":
+            sizes = self._bins_by_feature()[self.get_feature_origins()]
+            self.scale_ *= np.where(self._is_flag(), 1, np.sqrt(sizes))
 
     def kernel_state(self, dtype) -> Encoding:
         """The fitted encoder as arrays, for blocks of rows inside of other loops.

@@ -38,7 +38,8 @@ from locallin.encoding._fitting import (
 )
 from locallin.encoding._levels import Target, cross_fitted_means, level_means
 from locallin.encoding._notes import notes_on
-from locallin.encoding._plan import (
+from locallin.encoding.piecewise import PiecewiseLinearEncoder
+from locallin.encoding.plan import (
     Plan,
     is_sparse,
     number_names,
@@ -46,7 +47,6 @@ from locallin.encoding._plan import (
     source_values,
     write_block,
 )
-from locallin.encoding.piecewise import PiecewiseLinearEncoder
 from locallin.engine.invariants import (
     INPUT,
     Array,
@@ -92,7 +92,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         What numbers become. "standard" subtracts the mean and divides by the standard
         deviation; "robust" does so with the median and the quartiles, and bends what
         is further out, z / sqrt(1 + (z / 3)^2), so that heavy tails end at 3;
-        "piecewise" is :class:`PiecewiseLinearEncoder`.
+        "piecewise" is :class:`PiecewiseLinearEncoder` with scaling="feature".
     n_bins : int, default=8
         Number of bins of a feature, at the most. For numbers="piecewise".
     strategy : {"quantile", "tree"}, default="quantile"
@@ -453,6 +453,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 self.n_bins,
                 strategy=self.strategy,
                 target_type=self.target_type,
+                scaling="feature",
                 missing="none",
             )
             numbers = source_values(

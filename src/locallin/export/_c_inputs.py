@@ -16,21 +16,10 @@ class Row(NamedTuple):
     size: str = "@@_FEATURES"
 
 
-def prepared(header, steps: list, row: Row) -> Row:
-    """Write the steps, and return the row behind them."""
-    while steps:
-        if isinstance(steps[0], PiecewiseLinearEncoder):
-            row, steps = encoded(header, steps[0], row), steps[1:]
-            continue
-        n = 0
-        while n < len(steps) and not isinstance(steps[n], PiecewiseLinearEncoder):
-            n += 1
-        row, steps = _scaled(header, steps[:n], row), steps[n:]
-    return row
-
-
-def _scaled(header, steps: list, row: Row) -> Row:
-    """Write scalers as one (x - shift) * factor."""
+def scaled(header, steps: list, row: Row) -> Row:
+    """Write scalers, if any, as one (x - shift) * factor."""
+    if not steps:
+        return row
     n_features = steps[0].n_features_in_
     shift, factor = np.zeros(n_features), np.ones(n_features)
     for step in steps:
@@ -57,27 +46,19 @@ def _affine(step) -> tuple[np.ndarray, np.ndarray]:
         return -step.min_ / step.scale_, step.scale_
     raise TypeError(
         f"to_c has no {type(step).__name__} in a pipeline: it takes StandardScaler, "
-        "MinMaxScaler and MaxAbsScaler without clip, and PiecewiseLinearEncoder. Apply "
-        "other steps before calling the C code, and export the classifier alone."
+        "MinMaxScaler and MaxAbsScaler without clip, PiecewiseLinearEncoder, and "
+        "TableEncoder as the first step. Apply other steps before calling the C code, "
+        "and export the classifier alone."
     )
 
 
 def encoded(header, encoder: PiecewiseLinearEncoder, row: Row) -> Row:
     """Write an encoder: each component a clipped line of its feature."""
-    state = encoder.kernel_state(np.float32)
+    state = encoder.kernel_state(np.float64)
     number = header.new("encoded")
     size = f"@@_ENCODED{number}"
     header.size(f"ENCODED{number}", len(state.origins))
-    header.table(f"origin{number}", state.origins, kind="int")
-    # An edge that single precision does not have is the sum of two that it has.
-    edges = encoder.kernel_state(np.float64).table[LEFT]
-    near = state.table[LEFT].astype(float)
-    rest = np.where(np.abs(edges - near) < np.abs(near), edges - near, 0)
-    tables = {"left": near, "rest": rest}
-    for name, place in _TABLES.items():
-        tables[name] = state.table[place]
-    for name, values in tables.items():
-        header.table(f"{name}{number}", values)
+    line_tables(header, number, state.origins, state.table)
     header.stack += 4 * len(state.origins)
     header.takes_missing = True
     text = _ENCODE.replace("NEW", f"encoded{number}").replace("NUMBER", number)
@@ -85,7 +66,28 @@ def encoded(header, encoder: PiecewiseLinearEncoder, row: Row) -> Row:
     return Row(f"encoded{number}", size)
 
 
-_TABLES = {"slope": SLOPE, "start": START, "low": LOW, "high": HIGH, "gap": MISSING}
+def line_tables(header, number: str, origins, table, offsets=None) -> None:
+    """Write the numbers of clipped lines; features come less their ``offsets``."""
+    header.table(f"origin{number}", origins, kind="int")
+    limits = np.finfo(np.float32)
+    left = table[LEFT]
+    if offsets is not None:
+        left = left - offsets[origins]
+    # An edge that single precision does not have is the sum of two that it has.
+    near = np.clip(left, -limits.max / 4, limits.max / 4).astype(np.float32)
+    rest = left - near
+    tables = {
+        "left": near,
+        "rest": np.where(np.abs(rest) <= np.abs(near), rest, 0),
+        "slope": np.clip(table[SLOPE], 0, limits.max),
+    }
+    for name, place in _TABLES.items():
+        tables[name] = table[place]
+    for name, values in tables.items():
+        header.table(f"{name}{number}", values)
+
+
+_TABLES = {"start": START, "low": LOW, "high": HIGH, "gap": MISSING}
 
 _SCALE = """\
     float NEW[SIZE];

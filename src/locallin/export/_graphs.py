@@ -8,7 +8,15 @@ from locallin.charts.machines import machines_of
 from locallin.engine.optional import import_optional
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
-from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
+from locallin.kernels.encoding import (
+    HIGH,
+    LEFT,
+    LOW,
+    MISSING,
+    SLOPE,
+    START,
+    Encoding,
+)
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.chart_machines import has_relative_weights
 
@@ -218,13 +226,19 @@ def latent_scores(g: Graph, model, rows: Inputs) -> str:
 
 
 def bins(g: Graph, encoder, rows: Inputs) -> str:
-    """Components of a PiecewiseLinearEncoder, in double precision."""
-    origins, table = encoder.kernel_state(np.float64)
-    x = g("Gather", g.double(rows.x), origins, axis=1)
+    """Components of a PiecewiseLinearEncoder."""
+    state = encoder.kernel_state(np.float64)
+    return g.single(bin_components(g, state, g.double(rows.x)))
+
+
+def bin_components(g: Graph, state: Encoding, x: str) -> str:
+    """Clipped lines of numbers, in double precision."""
+    origins, table = state
+    x = g("Gather", x, origins, axis=1)
     value = g("Mul", g("Sub", x, table[LEFT]), table[SLOPE])
     value = g("Max", g("Add", value, table[START]), table[LOW])
     value = g("Min", value, table[HIGH])
-    return g.single(g("Where", g("IsNaN", x), table[MISSING], value))
+    return g("Where", g("IsNaN", x), table[MISSING], value)
 
 
 def waves(g: Graph, sampler, rows: Inputs) -> str:

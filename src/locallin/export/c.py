@@ -7,7 +7,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.encoding import PiecewiseLinearEncoder
-from locallin.export._c_inputs import Row, encoded, prepared
+from locallin.export._c_inputs import Row, encoded
+from locallin.export._c_steps import prepared
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
@@ -36,8 +37,9 @@ def to_c(estimator, name: str = "model") -> str:
         LLSVMClassifier (without a feature map, or with PiecewiseLinearEncoder),
         LLSVMClassifierCV, SAPLClassifier, DULLSVMClassifier or ML3Classifier, or a
         pipeline that ends in one of them after any number of StandardScaler,
-        MinMaxScaler, MaxAbsScaler and PiecewiseLinearEncoder. Behind the latter a row
-        may have NaN in the place of missing values.
+        MinMaxScaler, MaxAbsScaler and PiecewiseLinearEncoder, or TableEncoder as the
+        first step. With an encoder a row may have NaN in the place of missing values;
+        a comment in the header says how a table's row is written in numbers.
     name : str, default="model"
         Beginning of all names in the header.
 
@@ -80,7 +82,7 @@ def to_c(estimator, name: str = "model") -> str:
             "SAPLClassifier, DULLSVMClassifier and ML3Classifier."
         )
     header = _Header(name)
-    write(header, model, prepared(header, steps, Row()))
+    write(header, model, prepared(header, steps))
     return header.text(model, (steps[0] if steps else model).n_features_in_)
 
 
@@ -205,6 +207,14 @@ class _Header:
         self._pieces.append(
             f"static const {kind} @_{name}[{len(numbers)}] = {{\n"
             f"{_in_lines(numbers)}\n}};\n"
+        )
+
+    def strings(self, name: str, values) -> None:
+        """A constant array of strings."""
+        words = [_quoted(str(value)) for value in values]
+        self._pieces.append(
+            f"static const char *const @_{name}[{len(words)}] = {{\n"
+            f"{_in_lines(words)}\n}};\n"
         )
 
     def add(self, text: str) -> None:

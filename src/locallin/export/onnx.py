@@ -10,9 +10,9 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
-from locallin.encoding import PiecewiseLinearEncoder
+from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.engine.optional import import_optional
-from locallin.export import _graphs
+from locallin.export import _graphs, _table_graphs
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier
@@ -46,7 +46,10 @@ _TRANSFORMERS: dict[type, Callable[..., str]] = {
 def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **more):
     """Convert a fitted model, or a pipeline with models of this library, to ONNX.
 
-    The graph takes rows of float32. A classifier has two outputs: ``label``, and
+    The graph takes rows of float32; where TableEncoder comes first, one input of shape
+    (n_samples, 1) for each column that is used: categories as strings ("" where
+    missing), dates in seconds since 1970 as double, everything else as float32 (NaN
+    where missing). A classifier has two outputs: ``label``, and
     ``scores`` of shape (n_samples, n_scores) as ``decision_function`` returns them
     (one column for two classes), or ``probabilities`` of shape (n_samples,
     n_classes) where it has ``predict_proba``. A transformer has one, ``variable``.
@@ -97,7 +100,6 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
             f"target_opset={target_opset} is too old: choose {_LOWEST_OPSET} or newer."
         )
     types = import_optional("skl2onnx.common.data_types", "onnx")
-    n_features = np.shape(X)[1] if X is not None else model.n_features_in_
     options = dict(more.pop("options", None) or {})
     last = model[-1] if hasattr(model, "steps") else model
     if type(last) in _CLASSIFIERS:
@@ -107,9 +109,7 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
             f"raw_scores=True is a setting of this library's classifiers, but the "
             f"model is a {type(last).__name__}."
         )
-    initial = more.pop("initial_types", None) or [
-        ("X", types.FloatTensorType([None, int(n_features)]))
-    ]
+    initial = more.pop("initial_types", None) or _initial_types(model, X, types)
     return skl2onnx.to_onnx(
         model,
         initial_types=initial,
@@ -117,6 +117,28 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
         options=options,
         **more,
     )
+
+
+def _initial_types(model, X, types) -> list[tuple]:
+    """One tensor of floats; behind a table encoder, one for each column."""
+    first = model[0] if hasattr(model, "steps") else model
+    if not isinstance(first, TableEncoder):
+        n_features = np.shape(X)[1] if X is not None else model.n_features_in_
+        return [("X", types.FloatTensorType([None, int(n_features)]))]
+    plan, found = first.plan(), []
+    for j in _table_graphs.used_columns(plan):
+        kind = types.FloatTensorType
+        if plan.kinds[j] == "date":  # seconds, which a float does not hold
+            kind = types.DoubleTensorType
+        elif _table_graphs.is_text(plan, j):
+            kind = types.StringTensorType
+        found.append((_column_name(first, j), kind([None, 1])))
+    return found
+
+
+def _column_name(encoder, j: int) -> str:
+    names = getattr(encoder, "feature_names_in_", None)
+    return f"x{j}" if names is None else str(names[j])
 
 
 def register() -> None:
@@ -152,6 +174,27 @@ def register() -> None:
             _transformer_shapes,
             _transformer_converter(build),
         )
+
+    skl2onnx.update_registered_converter(
+        TableEncoder, "LocallinTableEncoder", _transformer_shapes, _convert_table
+    )
+
+
+def _convert_table(scope, operator, container) -> None:
+    """Inputs are columns by name, or in the order of those that are used."""
+    plan = operator.raw_operator.plan()
+    columns = _table_graphs.used_columns(plan)
+    if len(operator.inputs) != len(columns):
+        raise ValueError(
+            f"TableEncoder has {len(columns)} columns that are used, but the graph has "
+            f"{len(operator.inputs)} inputs: give one of each, or leave initial_types "
+            "to locallin.export.to_onnx."
+        )
+    names = [variable.full_name for variable in operator.inputs]
+    graph = _graphs.Graph(scope, container)
+    inputs = dict(zip(columns, names, strict=True))
+    out = _table_graphs.table_components(graph, plan, inputs)
+    graph.name(out, operator.outputs[0].full_name)
 
 
 def _gives_probabilities(scope, model) -> bool:

@@ -5,7 +5,15 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.encoding._columns import BOOLEAN
-from locallin.encoding._dates import PART_NAMES, VALUE, date_part
+from locallin.encoding._dates import (
+    PART_NAMES,
+    TIME_COS,
+    VALUE,
+    YEAR,
+    YEAR_COS,
+    YEAR_SIN,
+    date_part,
+)
 from locallin.encoding._fitting import Raw
 from locallin.engine.matrix import read_only
 from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding, encode_block
@@ -58,6 +66,13 @@ class Levels(NamedTuple):
         return table
 
 
+class Wave(NamedTuple):
+    """A cyclic part of a date: sin(2 pi (days / period + shift))."""
+
+    period: float
+    shift: float
+
+
 class Plan(NamedTuple):
     """A fitted table encoder.
 
@@ -77,6 +92,23 @@ class Plan(NamedTuple):
     def n_out(self) -> int:
         """Number of components."""
         return self.places[-1].end
+
+    @property
+    def smooth(self) -> float:
+        """Where bent tails level off: z becomes z / sqrt(1 + (z / smooth)^2)."""
+        return SMOOTH
+
+    def wave(self, part: int) -> Wave | None:
+        """How a part is made of days; None for the value itself."""
+        if part == VALUE:
+            return None
+        period = YEAR if part in (YEAR_SIN, YEAR_COS) else 1.0
+        return Wave(period, 0.25 if part in (YEAR_COS, TIME_COS) else 0.0)
+
+    def edges_of(self, j: int) -> np.ndarray:
+        """Left ends of the lines that are made of a column's values."""
+        sources = (self.source_columns == j) & (self.source_parts == VALUE)
+        return self.encoding.table[LEFT, sources[self.encoding.origins]]
 
     @property
     def number_places(self) -> np.ndarray:
