@@ -8,6 +8,7 @@ import threading
 from copy import deepcopy
 from pathlib import Path
 
+import interruptions
 import numpy as np
 import pytest
 from numba import types
@@ -30,83 +31,19 @@ CLASSIFIERS = [
     AtlasClassifier(random_state=0),
 ]
 
-# Presses Ctrl-C at random moments of some work; prints what was not as it should be.
-INTERRUPTED = """
-import os, random, signal, sys, threading, time, warnings
-import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.exceptions import NotFittedError
-from locallin import *
-warnings.simplefilter("ignore")
-X, y = load_digits(return_X_y=True)
-X, y = X[:500] / 16, y[:500]
-make = lambda: %s
-times = []
-for _ in range(2):
-    began = time.perf_counter()
-    work = lambda model: %s
-    work(make())
-    times.append(time.perf_counter() - began)
-rng = random.Random(0)
-pressed = 0
-for _ in range(%d):
-    model, threads = make(), threading.active_count()
-    wait, over = rng.random() * times[-1], threading.Event()
-    def press():
-        if not over.wait(wait):
-            os.kill(os.getpid(), signal.SIGINT)
-    presser = threading.Thread(target=press)
-    try:
-        presser.start()
-        work(model)
-        over.set()
-        presser.join()
-    except KeyboardInterrupt:
-        pressed += 1
-    over.set()
-    presser.join()
-    try:
-        scores = model.decision_function(X[:9])
-        assert np.isfinite(scores).all()
-    except NotFittedError:
-        assert not hasattr(model, "classes_")
-    deadline = time.monotonic() + 20
-    while threading.active_count() > threads and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() == threads
-assert pressed > 0
-print("good")
-"""
-
-
-def press_ctrl_c(make: str, work: str, times: int) -> None:
-    script = INTERRUPTED % (make, work, times)
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=600
-    )
-    assert done.stdout.strip() == "good", done.stderr
-
-
-FIT = "model.fit(X, y)"
-STREAM = "model.fit_stream((X, y), epochs=2, buffer_size=200, sample_size=200)"
-INTERRUPTED_WORK = [
-    ("LLSVMClassifier(10, max_iter=20, tol=None, random_state=0, n_jobs=2)", FIT),
-    ("LLSVMClassifierCV(3, cv=2, n_anchors=5, random_state=0, n_jobs=2)", FIT),
-    ("SAPLClassifier(20, max_iter=4, random_state=0)", FIT),
-    ("DULLSVMClassifier(20, max_iter=4, random_state=0)", FIT),
-    ("ML3Classifier(5, max_iter=5, random_state=0, n_jobs=2)", FIT),
-    ("AtlasClassifier(random_state=0, n_jobs=2)", FIT),
-    ("AtlasClassifier(kernel='linear', random_state=0, n_jobs=2)", FIT),
-    ("SAPLClassifier(20, solver='sgd', random_state=0)", STREAM),
-    ("DULLSVMClassifier(20, random_state=0)", STREAM),
-    ("ML3Classifier(5, random_state=0)", STREAM),
-]
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("make", "work"), INTERRUPTED_WORK)
-def test_ctrl_c_leaves_a_model_or_none(make, work):
-    press_ctrl_c(make, work, 12)
+@pytest.mark.parametrize("case", [*interruptions.ESTIMATORS, *interruptions.COMMANDS])
+def test_ctrl_c_leaves_a_model_or_none(case):
+    command = [sys.executable, interruptions.__file__, "--case", case]
+    done = subprocess.run(
+        [*command, "--presses", "12"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_kernels_hand_no_arrays_to_python(moons):

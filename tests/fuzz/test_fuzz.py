@@ -273,6 +273,12 @@ def test_sparse_files_that_do_not_fit_together(tmp_path, broken):
         read(path)
 
 
+def test_columns_that_a_file_says_it_has_take_no_memory(tmp_path):
+    path = tmp_path / "rows.npz"
+    np.savez(path, **SPARSE | {"shape": np.array([2, 10**12])})
+    assert read(path).X.shape == (2, 10**12)
+
+
 @pytest.mark.parametrize(
     "header",
     [

@@ -10,6 +10,7 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -200,22 +201,33 @@ def _run_trials(study: Study, search: Search, args: Namespace, log: Path) -> Non
     left = None if wanted is None else wanted - len(_trials(study))
     if left is not None and left <= 0:
         return
-    _seed(study, search)
+    objective = _objective(search)
+    seconds = math.inf if args.minutes is None else 60 * args.minutes
     try:
         with _reporter(wanted) as report:
-            study.optimize(
-                _objective(search),
-                n_trials=left,
-                timeout=None if args.minutes is None else 60 * args.minutes,
-                callbacks=[
-                    lambda study, _: report(_trials(study)),
-                    lambda study, _: _seed(study, search),
-                ],
-            )
+            deadline = time.monotonic() + seconds
+            for _ in count() if left is None else range(left):
+                if time.monotonic() > deadline:
+                    break
+                _seed(study, search)
+                _run_trial(study, objective)
+                report(_trials(study))
     except KeyboardInterrupt:
         n_trials = len(_trials(study))
         note(f"{log} has {n_trials} trials: the same command goes on from there")
         raise
+
+
+def _run_trial(study: Study, objective: Callable[[Trial], float | None]) -> None:
+    """Try one setting.
+
+    Optuna's own loop makes another error of Ctrl-C while it notes a result.
+    """
+    from optuna.trial import TrialState
+
+    trial = study.ask()
+    score = objective(trial)
+    study.tell(trial, score, TrialState.FAIL if score is None else None)
 
 
 def _seed(study: Study, search: Search) -> None:
@@ -233,17 +245,17 @@ def _trials(study: Study) -> list[Record]:
     return [{"trial": number, **trial} for number, trial in enumerate(ended, 1)]
 
 
-def _objective(search: Search) -> Callable[[Trial], float]:
+def _objective(search: Search) -> Callable[[Trial], float | None]:
     splits = _splits(search)
     unit = _unit(search.scale, search.data.X)
 
-    def objective(trial: Trial) -> float:
+    def objective(trial: Trial) -> float | None:
         first = not _trials(trial.study)
         drawn = {} if first else _drawn(search, Draw(trial, len(search.data.y), unit))
         result = _tried(drawn, search, splits)
         for name, value in result.items():
             trial.set_user_attr(name, value)
-        return math.nan if result["score"] is None else result["score"]
+        return result["score"]
 
     return objective
 

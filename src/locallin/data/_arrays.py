@@ -44,7 +44,7 @@ class ArrayTable:
         self.n_rows: int = X.shape[0]
         self.n_features: int | None = X.shape[1]
         self.has_labels = y is not None
-        self.columns = Columns(list(range(X.shape[1])), None, names, None)
+        self.columns = Columns(range(X.shape[1]), None, names, None)
 
     def settled(self, options: Options) -> Options:
         """Options for more files of the kind."""

@@ -19,7 +19,7 @@ class Columns:
     Files whose labels are no column have no position of it.
     """
 
-    features: list[int]
+    features: Sequence[int]
     label: int | None
     names: list[str] | None
     label_name: str | None
