@@ -17,6 +17,7 @@ from locallin.methods.anchored import AnchoredClassifier, row_views
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
+from locallin.methods.ensemble import EnsembleClassifier
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 
@@ -287,17 +288,25 @@ def model_name(model: int, owner) -> str:
 
 def local_models(view: View) -> LocalModels:
     """How much each local model counts for each row."""
-    classifier = view.classifier
-    X = validated_rows(classifier, view.rows)
+    return _local_models_of(view.classifier, view.rows)
+
+
+def _local_models_of(classifier, rows) -> LocalModels:
+    if isinstance(classifier, EnsembleClassifier):
+        return _joined(
+            [_local_models_of(member, rows) for member in classifier.members_],
+            classifier.scale_,
+        )
+    X = validated_rows(classifier, rows)
     if isinstance(classifier, AnchoredClassifier):
         weights = classifier.coding_.transform(row_views(classifier, X)[0]).toarray()
         m = weights.shape[1]
         coef = classifier.coef_ if classifier.coef_.shape[2] else None
         return LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
     if isinstance(classifier, ML3Classifier):
-        beta = classifier.latent_weights(view.rows)
+        beta = classifier.latent_weights(rows)
         n, n_classes, m = beta.shape
-        own = winning_classes(classifier.decision_function(view.rows))
+        own = winning_classes(classifier.decision_function(rows))
         latent = _normalised(beta[np.arange(n), own])
         weights = np.zeros((n, n_classes, m))
         weights[np.arange(n), own] = latent
@@ -320,6 +329,15 @@ def local_models(view: View) -> LocalModels:
             coef = linear / classifier.scale_ @ classifier.atlas_.components_
         return LocalModels(_normalised(weights), list(range(m)), [None] * m, coef)
     raise TypeError(f"regions does not know {type(classifier).__name__}.")
+
+
+def _joined(members: list[LocalModels], scale: float) -> LocalModels:
+    """Local models of the members of a mean, one member after the other."""
+    weights = np.hstack([member.weights for member in members]) / len(members)
+    owners = [owner for member in members for owner in member.owner]
+    parts = [member.coef for member in members if member.coef is not None]
+    coef = scale * np.concatenate(parts) if len(parts) == len(members) else None
+    return LocalModels(weights, list(range(len(owners))), owners, coef)
 
 
 def _normalised(weights: np.ndarray) -> np.ndarray:
