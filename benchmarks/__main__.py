@@ -14,6 +14,7 @@ BENCHMARKS = {
     "papers": "the tables of the five papers, and the data of their figures",
     "few_labels": "MNIST with 100 and 1000 labels beside other semi-supervised ways",
     "untuned": "defaults beside those of peers, on every data set",
+    "mixed": "raw tables with categories, gaps and dates, beside boosters",
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",
     "weak_penalty": "dual and Newton solvers where the penalty is weak",

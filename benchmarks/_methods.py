@@ -5,6 +5,7 @@ from importlib import import_module
 import locallin
 
 OURS = (
+    "LocallyLinearClassifier",
     "LLSVMClassifier",
     "SAPLClassifier",
     "DULLSVMClassifier",

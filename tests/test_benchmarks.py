@@ -5,9 +5,11 @@ import time
 from dataclasses import replace
 
 import numpy as np
+import pandas
 import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -24,6 +26,7 @@ from benchmarks import (
     export,
     few_labels,
     files,
+    mixed,
     peers,
     pictures,
     scaling,
@@ -36,7 +39,12 @@ from benchmarks import (
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
 from benchmarks.papers import atlas, figures, joint, llsvm, ml3
-from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier
+from locallin import (
+    LLSVMClassifier,
+    LocallyLinearClassifier,
+    ML3Classifier,
+    SAPLClassifier,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -78,6 +86,19 @@ def data(tmp_path_factory):
     y = (np.asarray(S[:, :100].sum(axis=1)).ravel() > 2.5).astype(int)
     parts = {f"X_{p}": getattr(S, p) for p in ("data", "indices", "indptr", "shape")}
     np.savez(folder / "phishing.npz", y=y, **parts)
+    (folder / "tables").mkdir()
+    rng = np.random.RandomState(0)
+    frame = pandas.DataFrame(
+        {
+            "mass": rng.normal(size=90),
+            "island": pandas.Categorical(rng.choice(["a", "b"], size=90)),
+            "seen": pandas.Timestamp("2020-01-01")
+            + pandas.to_timedelta(range(90), "D"),
+            "target": rng.choice(["x", "y"], size=90),
+        }
+    )
+    frame.loc[::9, "mass"] = np.nan
+    frame.to_parquet(folder / "tables" / "penguins.parquet")
     return folder
 
 
@@ -147,6 +168,16 @@ def tiny():
         rivals = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
         patch.setattr(untuned, "peers", lambda: rivals)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
+        patch.setattr(mixed, "SETS", ("penguins",))
+        patch.setattr(mixed, "REPEATS", 1)
+        makers = {
+            "LocallyLinearClassifier": lambda: LocallyLinearClassifier(0),
+            "LogisticRegression": lambda: mixed.Plain(mixed.linear()),
+            "HistGradientBoostingClassifier": lambda: mixed.Categories(
+                HistGradientBoostingClassifier(categorical_features="from_dtype")
+            ),
+        }
+        patch.setattr(mixed, "peers", lambda: makers)
         patch.setattr(stream, "ROWS", (600, 1200))
         patch.setattr(stream, "models", lambda: {"SAPL": SAPLClassifier(10)})
         timed = {

@@ -135,8 +135,12 @@ class TestTables:
             for trial in model.search_path_
             if all(trial[name] == value for name, value in model.chosen_.items())
         ]
-        alone = [t["log_loss"] for t in model.search_path_ if t["n_members"] == 1]
-        assert min(alone) == min(t["log_loss"] for t in chosen if t["n_members"] == 1)
+
+        def cost(trials):
+            alone = [t for t in trials if t["n_members"] == 1]
+            return min(t["log_loss"] + t["error"] for t in alone)
+
+        assert cost(model.search_path_) == cost(chosen)
         assert len(model.model_.members_) == 3
 
     def test_pickles_and_repeats(self, fitted):

@@ -84,6 +84,11 @@ class Trial:
     scale: float
     seconds: float
 
+    @property
+    def cost(self) -> float:
+        """What is made small: losses that are level are told apart by the errors."""
+        return self.log_loss + self.error
+
     def as_dict(self) -> dict[str, float]:
         """Settings and figures by name."""
         found = asdict(self)
@@ -266,7 +271,7 @@ class Choosing:
         if time.monotonic() >= self._deadline or self._tried(choice):
             return best
         trial = self._try(choice)
-        return trial if trial.log_loss < best.log_loss else best
+        return trial if trial.cost < best.cost else best
 
     def _tried(self, choice: Choice) -> bool:
         return any(trial.choice == choice for trial in self.trials)

@@ -53,8 +53,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     (:class:`~locallin.TableEncoder`), and local linear models with learned anchors and
     a learned metric (:class:`~locallin.DULLSVMClassifier` with the multinomial loss)
     are fitted to what comes out. How numbers are encoded, how many local models there
-    are and how strong their penalty is, is chosen by the log loss of held-out rows of
-    the training data. The mean of a few such models is what predicts; one factor makes
+    are and how strong their penalty is, is chosen on held-out rows of the training
+    data, by the sum of their mean log loss and the share of them that is wrong. The mean of a few such models is what predicts; one factor makes
     its scores log-odds that hold on held-out rows.
 
     The score of a row is a sum over the columns of the table once its local models are
