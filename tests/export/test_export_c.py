@@ -18,6 +18,7 @@ from sklearn.preprocessing import (
 from locallin import (
     AtlasClassifier,
     DULLSVMClassifier,
+    EnsembleClassifier,
     LLSVMClassifier,
     ML3Classifier,
     PiecewiseLinearEncoder,
@@ -95,6 +96,9 @@ MODELS = {
     "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
     "du-linear": DULLSVMClassifier(
         8, metric="linear", n_components=3, max_iter=5, random_state=0
+    ),
+    "mean": EnsembleClassifier(
+        SAPLClassifier(6, metric="linear", max_iter=3), 3, random_state=0
     ),
     "ml3": ML3Classifier(4, max_iter=5, random_state=0),
     "ml3-max": ML3Classifier(4, p=1.0, max_iter=5, random_state=0),

@@ -203,6 +203,22 @@ def anchored_scores(g: Graph, model, rows: Inputs) -> str:
     return g("Add", mixed, constant)
 
 
+def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:
+    """Scores of an EnsembleClassifier, from those of its members."""
+    parts = []
+    for member in model.members_:
+        if getattr(member, "feature_map_", None) is not None:
+            raise TypeError(
+                "to_onnx has no members with a feature map: encode the rows in a step "
+                "before the ensemble."
+            )
+        parts.append(builders[type(member)](g, member, rows))
+    total = parts[0]
+    for part in parts[1:]:
+        total = g("Add", total, part)
+    return g("Mul", total, np.float32(model.scale_ / len(parts)))
+
+
 def latent_scores(g: Graph, model, rows: Inputs) -> str:
     """s_c(x) = |(W_c x + b_c)+|_q."""
     n_classes, m, n_features = model.coef_.shape
@@ -400,8 +416,13 @@ def labels(g: Graph, model, scores: str) -> str:
     return g("Gather", classes, winners, axis=0)
 
 
-def probabilities(g: Graph, scores: str, n_classes: int, loss: str) -> str:
+def probabilities(g: Graph, scores: str, model) -> str:
     """Probabilities that ``predict_proba`` returns."""
+    n_classes, loss = len(model.classes_), model.loss
+    logs = getattr(model, "log_weights_", None)
+    if logs is not None:
+        shift = logs if n_classes > 2 else logs[1:] - logs[:1]
+        scores = g("Sub", scores, shift.astype(np.float32))
     if loss == "multinomial" and n_classes > 2:
         return g("Softmax", scores, axis=1)
     odds = g("Sigmoid", scores)

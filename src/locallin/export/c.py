@@ -1,6 +1,7 @@
 """A fitted classifier as a C99 header that needs nothing but math.h."""
 
 import re
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -13,6 +14,8 @@ from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.anchored import AnchoredClassifier
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.locally_linear import LocallyLinearClassifier
 from locallin.methods.ml3 import ML3Classifier
 
 __all__ = ["to_c"]
@@ -70,23 +73,31 @@ def to_c(estimator, name: str = "model") -> str:
             f"name={name!r} cannot begin a name in C: use letters, digits and _, "
             "beginning with a letter."
         )
+    if isinstance(estimator, LocallyLinearClassifier):
+        estimator = estimator.to_pipeline()
     steps, model = _steps_of(estimator)
     check_is_fitted(model)
-    if isinstance(model, ML3Classifier):
-        write = _latent_body
-    elif isinstance(model, AnchoredClassifier):
-        write = _anchored_body
-    else:
-        raise TypeError(
-            f"to_c has no {type(model).__name__}: it takes LLSVMClassifier, "
-            "SAPLClassifier, DULLSVMClassifier and ML3Classifier."
-        )
     header = _Header(name)
+    write = _body_of(model)
     write(header, model, prepared(header, steps))
     return header.text(model, (steps[0] if steps else model).n_features_in_)
 
 
-def _steps_of(estimator) -> tuple[list, object]:
+def _body_of(model):
+    """What writes the scores of a model."""
+    if isinstance(model, ML3Classifier):
+        return _latent_body
+    if isinstance(model, EnsembleClassifier):
+        return _mean_body
+    if isinstance(model, AnchoredClassifier):
+        return _anchored_body
+    raise TypeError(
+        f"to_c has no {type(model).__name__}: it takes LocallyLinearClassifier, "
+        "LLSVMClassifier, SAPLClassifier, DULLSVMClassifier and ML3Classifier."
+    )
+
+
+def _steps_of(estimator) -> tuple[list, Any]:
     """The transformers of a pipeline, and the classifier."""
     if not isinstance(estimator, Pipeline):
         return [], estimator
@@ -151,6 +162,20 @@ def _anchored_body(header: "_Header", model, row: Row) -> None:
         "PLACE", place.name if metric is None else "z"
     )
     header.scores = header.scores.replace("ROW", place.name)
+
+
+def _mean_body(header: "_Header", model, row: Row) -> None:
+    """Each member is a function of its own, with tables and sizes of its own."""
+    calls, deepest = "", 0
+    for number, member in enumerate(model.members_, 1):
+        part = _Header("")
+        _body_of(member)(part, member, Row("x", row.size))
+        header.adopt(part, f"m{number}")
+        deepest = max(deepest, part.stack)
+        calls += _ADD_MEMBER.replace("MEMBER", f"m{number}").replace("ROW", row.name)
+    header.stack += deepest + 4 * len(model.classes_)
+    factor = _number(model.scale_ / len(model.members_))
+    header.scores = _MEAN.replace("CALLS", calls).replace("FACTOR", factor)
 
 
 def _latent_body(header: "_Header", model, row: Row) -> None:
@@ -219,6 +244,19 @@ class _Header:
 
     def add(self, text: str) -> None:
         self._pieces.append(text)
+
+    def adopt(self, other: "_Header", prefix: str) -> None:
+        """Take in the pieces of another one, whose own names get a prefix."""
+        sizes = "|".join(size.split()[1].removeprefix("@@_") for size in other._sizes)
+
+        def renamed(text: str) -> str:
+            text = re.sub(rf"@@_({sizes})\b", rf"@@_{prefix.upper()}_\1", text)
+            return re.sub(r"(?<!@)@_", f"@_{prefix}_", text)
+
+        self._sizes += map(renamed, other._sizes)
+        body = _SCORES.replace("BODY", "".join(other._stages) + other.scores)
+        self._pieces += map(renamed, [*other._pieces, body])
+        self.takes_missing |= other.takes_missing
 
     def text(self, model, n_features: int) -> str:
         n_classes = len(model.classes_)
@@ -316,6 +354,20 @@ NUMBERS
 
 _NO_GAPS = " * Numbers must be finite, and their squares within the range of a float."
 _GAPS = " * A number is finite, or NaN where it is missing."
+
+_MEAN = """\
+    float part[@@_SCORES];
+    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] = 0.0f;
+CALLS    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] *= FACTOR;
+"""
+
+_ADD_MEMBER = """\
+    @_MEMBER_scores(ROW, part);
+    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] += part[c];
+"""
 
 _SCORES = """\
 static inline void @_scores(const float *x, float *scores)

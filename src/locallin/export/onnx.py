@@ -1,6 +1,7 @@
 """Fitted models and pipelines as ONNX graphs, by way of skl2onnx."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -16,8 +17,10 @@ from locallin.export import _graphs, _table_graphs
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.ensemble import EnsembleClassifier
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.llsvm_cv import LLSVMClassifierCV
+from locallin.methods.locally_linear import LocallyLinearClassifier
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.sapl import SAPLClassifier
 
@@ -33,6 +36,9 @@ _CLASSIFIERS: dict[type, Callable[..., str]] = {
     ML3Classifier: _graphs.latent_scores,
     AtlasClassifier: _graphs.chart_scores,
 }
+_CLASSIFIERS[EnsembleClassifier] = partial(
+    _graphs.mean_scores, builders=dict(_CLASSIFIERS)
+)
 _TRANSFORMERS: dict[type, Callable[..., str]] = {
     AdaptiveCoding: _graphs.anchor_weights,
     InverseDistanceCoding: _graphs.anchor_weights,
@@ -95,6 +101,8 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
     """
     skl2onnx = import_optional("skl2onnx", "onnx")
     register()
+    if isinstance(model, LocallyLinearClassifier):
+        model = model.to_pipeline()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
         raise ValueError(
             f"target_opset={target_opset} is too old: choose {_LOWEST_OPSET} or newer."
@@ -240,8 +248,7 @@ def _classifier_converter(build):
         second = operator.outputs[1]
         graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
         if second.raw_name == "probabilities":
-            n_classes = len(model.classes_)
-            scores = _graphs.probabilities(graph, scores, n_classes, model.loss)
+            scores = _graphs.probabilities(graph, scores, model)
         graph.name(scores, second.full_name)
 
     return convert

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from locallin.engine.input import checked_data
-from locallin.engine.invariants import Bindings, Number, Rule
+from locallin.engine.invariants import Array, Bindings, Number, Rule
 from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
@@ -71,6 +71,8 @@ class EnsembleClassifier(ScoringClassifier):
         The members.
     scale_ : float
         What the mean is multiplied with: 1, unless it has been calibrated.
+    log_weights_ : ndarray of shape (n_classes,)
+        Logarithms of class weights that probabilities are freed of: 0, unless set.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -125,6 +127,7 @@ class EnsembleClassifier(ScoringClassifier):
             **super()._invariants(),
             "members_": Members(self),
             "scale_": Number(above=True),
+            "log_weights_": Array(("classes",)),
         }
 
     def fit(self, X, y, sample_weight=None):
@@ -179,6 +182,7 @@ class EnsembleClassifier(ScoringClassifier):
         """
         self.members_, self.scale_ = members, 1.0
         self.classes_ = members[0].classes_
+        self.log_weights_ = np.zeros(len(self.classes_))
         self.n_features_in_ = members[0].n_features_in_
         return self
 
@@ -255,7 +259,9 @@ class EnsembleClassifier(ScoringClassifier):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        return probabilities(self.decision_function(X), str(self.loss))
+        scores, logs = self.decision_function(X), self.log_weights_
+        shift = logs[1] - logs[0] if scores.ndim == 1 else logs
+        return probabilities(scores - shift, str(self.loss))
 
 
 def _by_score(scores: np.ndarray) -> np.ndarray:

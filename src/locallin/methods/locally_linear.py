@@ -20,7 +20,6 @@ from sklearn.utils.validation import (
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
     CLASSIFIER,
-    Array,
     CheckedState,
     Part,
     Rule,
@@ -34,7 +33,7 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.methods.base import probabilities, winning_classes
+from locallin.methods.base import winning_classes
 from locallin.methods.choosing import (
     MEMBERS,
     Choosing,
@@ -54,8 +53,9 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     a learned metric (:class:`~locallin.DULLSVMClassifier` with the multinomial loss)
     are fitted to what comes out. How numbers are encoded, how many local models there
     are and how strong their penalty is, is chosen on held-out rows of the training
-    data, by the sum of their mean log loss and the share of them that is wrong. The mean of a few such models is what predicts; one factor makes
-    its scores log-odds that hold on held-out rows.
+    data, by the sum of their mean log loss and the share of them that is wrong. The
+    mean of a few such models is what predicts; one factor makes its scores log-odds
+    that hold on held-out rows.
 
     The score of a row is a sum over the columns of the table once its local models are
     held fixed: :func:`locallin.inspection.explain` tells what each column adds.
@@ -99,8 +99,6 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         standard error, the share of them that was wrong, and the seconds it took.
     chosen_ : dict
         The settings that were chosen.
-    class_log_weights_ : ndarray of shape (n_classes,)
-        Logarithms of the class weights, which probabilities are free of.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -167,7 +165,6 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             **CLASSIFIER,
             "encoder_": Transformer(vars(self).get("encoder_") is not None),
             "model_": Part(EnsembleClassifier, {"classes_": ("classes",)}),
-            "class_log_weights_": Array(("classes",)),
         }
 
     def __sklearn_tags__(self):
@@ -211,6 +208,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 rows, chosen, self.encoder, n_members, self.n_jobs, deadline
             )
             self.model_.scale_ = scale
+            self.model_.log_weights_ = self._log_weights(rows, sample_weight)
             self._name_columns()
         return self
 
@@ -232,18 +230,10 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 "at least two classes."
             )
         self.classes_, labels = encode_classes(y, None, type(self).__name__)
-        plain = check_sample_weight(sample_weight, labels[:, None].astype(float))
         weights = row_weights(
             labels[:, None].astype(float), labels, self.classes_, sample_weight,
             self.class_weight,
         )  # fmt: skip
-        by_class = [
-            weights[labels == c].sum(dtype=float) / plain[labels == c].sum(dtype=float)
-            if plain[labels == c].any()
-            else 1.0
-            for c in range(len(self.classes_))
-        ]
-        self.class_log_weights_ = np.log(np.maximum(by_class, 1e-300))
         if len(np.unique(labels[weights > 0])) < 2:
             raise ValueError(
                 "LocallyLinearClassifier needs rows of at least two classes; the rows "
@@ -251,6 +241,16 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return TrainingRows(X, labels, self.classes_, weights, int(seed))
+
+    def _log_weights(self, rows: TrainingRows, sample_weight) -> np.ndarray:
+        """Logarithms of the class weights."""
+        plain = check_sample_weight(sample_weight, rows.weights[:, None])
+        weighted, alone = (
+            np.bincount(rows.labels, w, len(rows.classes))
+            for w in (rows.weights, plain)
+        )
+        known = (weighted > 0) & (alone > 0)
+        return np.log(np.where(known, weighted, 1) / np.where(known, alone, 1))
 
     def _name_columns(self) -> None:
         first: Any = self.model_ if self.encoder_ is None else self.encoder_
@@ -336,10 +336,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
-        logs = self.class_log_weights_
-        scores = scores - (logs[1] - logs[0] if scores.ndim == 1 else logs)
-        return probabilities(scores, "multinomial")
+        encoded = self._encode(X)
+        return self.model_.predict_proba(encoded)
 
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithm of ``predict_proba``.
