@@ -180,6 +180,16 @@ def test_weights_of_classes_move_predictions_and_not_probabilities():
     assert_allclose(found, y.mean(), rtol=0.2)
 
 
+def test_tells_of_every_choice_where_asked(capsys):
+    frame, y = table(60)
+    model = LocallyLinearClassifier(verbose=1, n_members=1, random_state=0)
+    model.fit(frame, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(model.search_path_)
+    assert "loss='squared_hinge'" in "".join(lines)
+    assert "log loss" in lines[0]
+
+
 def test_time_limit_leaves_one_choice_and_one_member():
     frame, y = table()
     model = LocallyLinearClassifier(time_limit=1e-6, random_state=0).fit(frame, y)

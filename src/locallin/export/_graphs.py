@@ -418,7 +418,7 @@ def labels(g: Graph, model, scores: str) -> str:
 
 def probabilities(g: Graph, scores: str, model) -> str:
     """Probabilities that ``predict_proba`` returns."""
-    n_classes, loss = len(model.classes_), model.loss
+    n_classes, loss = len(model.classes_), getattr(model, "link_", None) or model.loss
     logs = getattr(model, "log_weights_", None)
     if logs is not None:
         shift = logs if n_classes > 2 else logs[1:] - logs[:1]

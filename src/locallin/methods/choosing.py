@@ -60,14 +60,17 @@ class TrainingRows:
 class Choice:
     """Settings: bins of a number (0: it is standardised), local models, penalty.
 
-    ``strength`` multiplies the penalty that the rule for the number of rows gives.
+    ``strength`` multiplies the penalty that the rule for the number of rows gives;
+    ``metric`` and ``loss`` are those of the local models.
     """
 
     n_bins: int = 8
     n_anchors: int = 16
     strength: float = 1.0
+    metric: str | None = "linear"
+    loss: str = "multinomial"
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
         return asdict(self)
 
@@ -89,7 +92,7 @@ class Trial:
         """What is made small: losses that are level are told apart by the errors."""
         return self.log_loss + self.error
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, Any]:
         """Settings and figures by name."""
         found = asdict(self)
         return {**found.pop("choice"), **found}
@@ -130,11 +133,11 @@ def new_member(choice: Choice, X, labels, weights, n_classes: int, n_jobs):
     n_rows = int(np.count_nonzero(weights))
     square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
     alpha = choice.strength * square * joint_alpha(n_rows, n_classes) / n_rows
-    linear = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
+    mapped = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
     return DULLSVMClassifier(
         choice.n_anchors,
-        metric="linear" if linear else None,
-        loss="multinomial",
+        metric=choice.metric if mapped else None,
+        loss=choice.loss,
         alpha=alpha,
         # A weaker penalty of the intercepts would predict as well, and leave to them
         # what can be told by the columns.
@@ -176,7 +179,7 @@ def fit_choice(
             break
         member = clone(first).set_params(random_state=int(seed))
         members.append(member.fit(X, y, rows.weights))
-    return fitted, model.adopt(members)
+    return fitted, model.adopt(members, link="multinomial")
 
 
 class Choosing:
@@ -244,9 +247,11 @@ class Choosing:
         best = self._try(Choice())
         if self._has_numbers():
             best = self._better(best, replace(best.choice, n_bins=0))
-        best = self._better(best, replace(best.choice, n_anchors=1))
+        best = self._better(best, replace(best.choice, loss="squared_hinge"))
+        best = self._better(best, replace(best.choice, metric=None))
         for strength in (10.0, 0.1):
             best = self._better(best, replace(best.choice, strength=strength))
+        best = self._better(best, replace(best.choice, n_anchors=1))
         start = best.choice.n_anchors
         for n_anchors in self._sizes(start):
             trial = self._better(best, replace(best.choice, n_anchors=n_anchors))
@@ -263,7 +268,7 @@ class Choosing:
 
     def _neighbours(self, choice: Choice) -> Iterator[Choice]:
         for factor in (0.3, 3.0) if self._effort > 1 else (3.0,):
-            yield replace(choice, strength=choice.strength * factor)
+            yield replace(choice, strength=float(f"{choice.strength * factor:.2g}"))
         if self._effort > 1 and choice.n_bins:
             yield replace(choice, n_bins=2 * choice.n_bins)
 
@@ -350,7 +355,7 @@ def judged(
         return -np.log(np.maximum(at, 1e-12))
 
     best = minimize_scalar(
-        lambda log_scale: weights @ losses(log_scale), bounds=(-3.0, 2.0),
+        lambda log_scale: weights @ losses(log_scale), bounds=(-3.0, 4.0),
         method="bounded",
     )  # fmt: skip
     values = losses(best.x)

@@ -73,6 +73,9 @@ class EnsembleClassifier(ScoringClassifier):
         What the mean is multiplied with: 1, unless it has been calibrated.
     log_weights_ : ndarray of shape (n_classes,)
         Logarithms of class weights that probabilities are freed of: 0, unless set.
+    link_ : str
+        How probabilities follow from the scores: "logistic" or "multinomial", else
+        there are none.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -167,13 +170,16 @@ class EnsembleClassifier(ScoringClassifier):
             ]
             return self.adopt(members)
 
-    def adopt(self, members: list) -> "EnsembleClassifier":
+    def adopt(self, members: list, link: str | None = None) -> "EnsembleClassifier":
         """Take members that have been fitted to the same rows.
 
         Parameters
         ----------
         members : list of classifiers
             Fitted classifiers of the library.
+        link : {"logistic", "multinomial"} or None, default=None
+            How probabilities follow from the scores; None is as the members' loss
+            says.
 
         Returns
         -------
@@ -183,6 +189,7 @@ class EnsembleClassifier(ScoringClassifier):
         self.members_, self.scale_ = members, 1.0
         self.classes_ = members[0].classes_
         self.log_weights_ = np.zeros(len(self.classes_))
+        self.link_ = str(link or getattr(members[0], "loss", None))
         self.n_features_in_ = members[0].n_features_in_
         return self
 
@@ -231,17 +238,12 @@ class EnsembleClassifier(ScoringClassifier):
         """
         return self._mean(member.local_intercept(X) for member in self.members_)
 
-    @property
-    def loss(self) -> str | None:
-        """The loss of the members, None where they have none."""
-        first = self.members_[0] if hasattr(self, "members_") else self.estimator
-        return getattr(first, "loss", None)
-
     def _has_probabilities(self) -> bool:
-        if self.loss not in ("logistic", "multinomial"):
+        link = vars(self).get("link_", getattr(self.estimator, "loss", None))
+        if link not in ("logistic", "multinomial"):
             raise AttributeError(
                 f"predict_proba needs members with loss='logistic' or 'multinomial', "
-                f"but theirs is {self.loss!r}."
+                f"but theirs is {link!r}."
             )
         return True
 
@@ -261,7 +263,7 @@ class EnsembleClassifier(ScoringClassifier):
         """
         scores, logs = self.decision_function(X), self.log_weights_
         shift = logs[1] - logs[0] if scores.ndim == 1 else logs
-        return probabilities(scores - shift, str(self.loss))
+        return probabilities(scores - shift, self.link_)
 
 
 def _by_score(scores: np.ndarray) -> np.ndarray:

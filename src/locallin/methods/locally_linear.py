@@ -50,9 +50,9 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
 
     Numbers, categories, dates and missing values are encoded
     (:class:`~locallin.TableEncoder`), and local linear models with learned anchors and
-    a learned metric (:class:`~locallin.DULLSVMClassifier` with the multinomial loss)
-    are fitted to what comes out. How numbers are encoded, how many local models there
-    are and how strong their penalty is, is chosen on held-out rows of the training
+    a learned metric (:class:`~locallin.DULLSVMClassifier`) are fitted to what comes
+    out. How numbers are encoded, how many local models there are, how strong their
+    penalty is, their loss and their metric are chosen on held-out rows of the training
     data, by the sum of their mean log loss and the share of them that is wrong. The
     mean of a few such models is what predicts; one factor makes its scores log-odds
     that hold on held-out rows.
@@ -64,7 +64,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     ----------
     effort : {0, 1, 2}, default=1
         How much is tried. 0 is one choice by the number of rows, not calibrated; 1
-        looks at 20,000 rows and about eight choices; 2 at 60,000 rows, more choices,
+        looks at 20,000 rows and about ten choices; 2 at 60,000 rows, more choices,
         and twice as many members.
     n_members : int or "auto", default="auto"
         Number of members. Their mean predicts; "auto" is 1, 3 and 6 for an effort of
@@ -264,7 +264,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     def _tell(self, trial: Trial) -> None:
         if self.verbose:
             settings = ", ".join(
-                f"{k} {v:g}" for k, v in trial.choice.as_dict().items()
+                f"{name}={value!r}" for name, value in trial.choice.as_dict().items()
             )
             print(
                 f"LocallyLinearClassifier: {settings}: log loss "
