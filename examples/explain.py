@@ -2,8 +2,9 @@
 Why a model decides as it does
 ==============================
 
-Contributions that add up to the score, changes that would change a decision, a table of
-the local models, and the six displays of :mod:`locallin.inspection`.
+Contributions that add up to the score, changes that would change a decision, which
+columns matter, a table of the local models, and the displays of
+:mod:`locallin.inspection`.
 
 As a script it leaves the pictures in ``demo/``, or in a folder that you name.
 """
@@ -23,11 +24,14 @@ from locallin.inspection import (
     BoundaryDisplay,
     ChartDisplay,
     ContributionDisplay,
+    EffectDisplay,
     HistoryDisplay,
+    ImportanceDisplay,
     RegionDisplay,
     WeightImageDisplay,
     counterfactual,
     explain,
+    global_effects,
     regions,
 )
 
@@ -46,9 +50,9 @@ def keep(display, name: str) -> None:
 # %%
 # What each feature adds
 # ----------------------
-# A pipeline on 30 measurements of tumours. In a pipeline, contributions are in the
-# units of the last step's input: here standard deviations of the features. We look at
-# the row that was decided most narrowly.
+# A pipeline on 30 measurements of tumours. Values are those of the table; behind a
+# StandardScaler a contribution compares with the average row. We look at the row that
+# was decided most narrowly.
 
 X, y = load_breast_cancer(return_X_y=True, as_frame=True)
 y = np.array(["malignant", "benign"])[y]
@@ -67,15 +71,25 @@ keep(display, "contributions")
 # %%
 # What would change the decision
 # ------------------------------
-# The smallest change of a single feature that changes the decision of a row's local
+# The smallest change of a single column that changes the decision of a row's local
 # model, for the five most narrow decisions. The real model is then asked there.
 
-print(counterfactual(model, X_test.iloc[narrow[:5]]), "\n")
+print(counterfactual(model, X_test.iloc[narrow[:5]], X_reference=X), "\n")
 every = counterfactual(model, X_test)
 print(
     f"Over all rows the median change is {np.median(every.size):.2f}, and the real "
     f"model follows in {np.mean(every.model_flips):.1%} of them."
 )
+
+# %%
+# Which columns matter
+# --------------------
+# The same contributions over all rows: how much a column adds on average, and what its
+# values add, in the regions of different local models.
+
+print(global_effects(model, X_test))
+keep(ImportanceDisplay.from_estimator(model, X_test, top=12), "importance")
+keep(EffectDisplay.from_estimator(model, X_test), "effects")
 
 # %%
 # What each local model does

@@ -13,7 +13,13 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from locallin import Atlas, AtlasClassifier, LLSVMClassifier, ML3Classifier
+from locallin import (
+    Atlas,
+    AtlasClassifier,
+    LLSVMClassifier,
+    ML3Classifier,
+    TableEncoder,
+)
 from locallin.inspection import (
     EffectDisplay,
     ImportanceDisplay,
@@ -22,6 +28,7 @@ from locallin.inspection import (
     global_effects,
     regions,
 )
+from locallin.report import report
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -229,6 +236,23 @@ def test_effects_are_drawn(homes):
     assert levels == ["town", "land", "coast"]
     with pytest.raises(KeyError, match="no column is called 'rent'"):
         EffectDisplay.from_estimator(clf, X, features=["rent"])
+
+
+def test_dates_are_on_a_line_of_time():
+    rng = np.random.RandomState(0)
+    days = pd.Timestamp("2023-05-01") + pd.to_timedelta(rng.randint(0, 900, 200), "D")
+    X = pd.DataFrame({"since": days, "n": rng.normal(size=200)})
+    y = days.year > 2023
+    X.loc[::9, "since"] = pd.NaT
+    clf = make_pipeline(TableEncoder(), LLSVMClassifier(3, random_state=0)).fit(X, y)
+    since = global_effects(clf, X)["since"]
+    assert since.kind == "date"
+    assert since.values[0].year == 2023
+    assert np.isnan(since.positions[-1])
+    assert (np.diff(since.positions[:-1]) > 0).all()
+    json.dumps(since.to_dict(), allow_nan=False)
+    EffectDisplay.from_estimator(clf, X).figure_.canvas.draw()
+    assert "2023-05" in report(clf, X, y)
 
 
 def test_names_that_look_like_formulas(moons):

@@ -43,7 +43,13 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from locallin import IntersectionSampler, LLSVMClassifier, ML3Classifier
+from locallin import (
+    IntersectionSampler,
+    LLSVMClassifier,
+    ML3Classifier,
+    PiecewiseLinearEncoder,
+    TableEncoder,
+)
 from locallin.inspection import counterfactual, explain, regions
 from locallin.inspection.origins import trace
 from locallin.inspection.unwrap import View
@@ -64,6 +70,20 @@ class Rungs(TransformerMixin, BaseEstimator):
 
     def get_feature_origins(self):
         return np.r_[np.tile(np.arange(self.n_features_in_), 2), -1]
+
+
+class Doubled(Rungs):
+    """One that also tells how fast they move."""
+
+    def transform(self, X):
+        X = np.asarray(X, dtype=float)
+        return np.hstack([2 * X, -X / 4])
+
+    def get_feature_origins(self):
+        return np.tile(np.arange(self.n_features_in_), 2)
+
+    def get_feature_slopes(self):
+        return np.repeat([2, -0.25], self.n_features_in_)
 
 
 @pytest.fixture(scope="module")
@@ -333,6 +353,88 @@ def test_origins_that_cannot_be(table):
     clf = make_pipeline(Wrong(), llsvm()).fit(X[["age"]], y)
     with pytest.raises(ValueError, match=r"Wrong\.get_feature_origins must return one"):
         explain(clf, X[["age"]])
+
+
+def test_slopes_that_a_transformer_tells(table):
+    X, y = table
+    X = X[["age"]]
+    clf = make_pipeline(Doubled(), MaxAbsScaler(), llsvm()).fit(X, y)
+    found = explain(clf, X)
+    adds_up(found, clf, X)
+    inner = clf[:-1].transform(X)
+    slopes = [2, -0.25] / clf[1].scale_
+    assert_allclose(found.weights[:, :, 0], clf[-1].local_coef(inner) @ slopes)
+    moved = counterfactual(clf, X, X_reference=X)
+    assert moved.local_flips[moved.feature >= 0].all()
+
+    class Wrong(Doubled):
+        def get_feature_slopes(self):
+            return [1.0]
+
+    clf = make_pipeline(Wrong(), llsvm()).fit(X, y)
+    with pytest.raises(ValueError, match=r"Wrong\.get_feature_slopes must return one"):
+        explain(clf, X)
+
+
+@pytest.mark.parametrize("numbers", ["standard", "robust", "piecewise"])
+def test_tables_as_they_come(numbers, table):
+    X, y = table
+    X = X.assign(since=pd.Timestamp("2024-02-29") + pd.to_timedelta(X["age"], "D"))
+    for encoder in (
+        TableEncoder(numbers=numbers),
+        TableEncoder(numbers=numbers, target_means="all", random_state=0),
+    ):
+        clf = make_pipeline(encoder, llsvm()).fit(X, y)
+        found = explain(clf, X)
+        total = found.contributions.sum(axis=2) + found.bias
+        assert_allclose(total, found.scores, atol=1e-5)
+        assert found.feature_names.tolist() == [*COLUMNS, "since"]
+        gaps = X["income"].isna().to_numpy()
+        row = found.to_text(int(np.flatnonzero(gaps)[0]))
+        assert any(
+            line.split()[:2] == ["income", "missing"] for line in row.split("\n")
+        )
+        changes = counterfactual(clf, X, X_reference=X)
+        usable = changes.feature >= 0
+        assert changes.local_flips[usable].mean() > 0.95
+        for name, to in zip(changes.names[usable], changes.to[usable], strict=True):
+            if name in ("home", "job"):
+                assert to in set(X[name].dropna())
+            elif name in ("income", "age"):
+                assert X[name].min() <= to <= X[name].max()
+        assert "00:00:00" not in found.to_text(0)
+
+
+def test_bins_of_numbers():
+    rng = np.random.RandomState(0)
+    X = rng.normal(size=(200, 3))
+    y = (np.abs(X[:, 0]) > 0.7).astype(int)
+    clf = make_pipeline(PiecewiseLinearEncoder(6), llsvm()).fit(X, y)
+    found = explain(clf, X)
+    total = found.contributions.sum(axis=2) + found.bias
+    assert_allclose(total, found.scores, atol=1e-5)
+    assert_array_equal(found.values, X)
+    mapped = LLSVMClassifier(
+        4, feature_map=PiecewiseLinearEncoder(6), random_state=0
+    ).fit(X, y)
+    found = explain(mapped, X)
+    assert found.feature_names.tolist() == ["x0", "x1", "x2"]
+    total = found.contributions.sum(axis=2) + found.bias
+    assert_allclose(total, found.scores, atol=1e-5)
+
+
+def test_bent_numbers_move_no_further_than_needed(table):
+    X, y = table
+    X = X[["income"]].fillna(100.0)
+    clf = make_pipeline(PowerTransformer(), llsvm()).fit(X, y)
+    found = counterfactual(clf, X, X_reference=X)
+    coef = clf[-1].local_coef(clf[:-1].transform(X))[:, 0, 0]
+    bias = clf[-1].local_intercept(clf[:-1].transform(X))[:, 0]
+    exact = clf[0].inverse_transform((-bias / coef)[:, None])[:, 0]
+    usable = found.feature >= 0
+    assert usable.any()
+    assert_allclose(found.to[usable], exact[usable], rtol=1e-3)
+    assert found.local_flips[usable].all()
 
 
 WRAPPED = {

@@ -19,7 +19,7 @@ def report(args) -> int:
         model.estimator,
         X,
         y,
-        feature_names=_feature_names(model),
+        feature_names=model.about.get("names"),
         rows=args.rows,
         title=args.title,
         first_row=1,
@@ -54,11 +54,3 @@ def _all_rows(model: Model, args):
         X = np.concatenate(parts)
     known = not args.no_labels and labels[0] is not None
     return X, np.concatenate(labels) if known else None
-
-
-def _feature_names(model: Model) -> list[str] | None:
-    """The names of the features, where the local models see these features."""
-    names = model.about.get("names")
-    if getattr(model.classifier, "feature_map_", None) is not None:
-        return None
-    return names

@@ -36,8 +36,8 @@ class ColumnValues:
         Whether the column holds numbers, and whether these are integers.
     low, high : float
         Range of the reference, infinite without one.
-    spread : float
-        Standard deviation, 0 where it is not known.
+    spread, middle : float
+        Standard deviation and median of numbers, 0 where they are not known.
     """
 
     def __init__(self, cells: np.ndarray, reference: np.ndarray | None, levels):
@@ -46,10 +46,13 @@ class ColumnValues:
         self.is_number = all(one.dtype.kind in "iuf" for one in (cells, self._seen))
         self.is_whole = cells.dtype.kind in "iu"
         self.low, self.high, self.spread = -np.inf, np.inf, 0.0
+        self.middle = 0.0
         present = self._seen
         if self.is_number:
             present = present[np.isfinite(present)].astype(float)
-            self.spread = float(present.std()) if len(present) else 0.0
+            if len(present):
+                self.spread = float(present.std())
+                self.middle = float(np.median(present))
         if self.is_number and reference is not None and len(present):
             self.low, self.high = float(present.min()), float(present.max())
             self.is_whole = bool(np.all(present == np.round(present)))

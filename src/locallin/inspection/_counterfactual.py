@@ -10,6 +10,7 @@ from locallin.inspection._search import (
     Change,
     Local,
     Table,
+    refined,
     smaller_of,
     straight_changes,
     tried_changes,
@@ -155,8 +156,9 @@ def counterfactual(
     must then change by -m / v, with the margin m(x) to a rival class and the weight
     v(x) of the column in its own units: exact, and one division. Levels, and numbers
     behind steps that bend them, are tried at valid values, each scored exactly by the
-    row's local model. The real model's local model moves with the row, and may decide
-    otherwise: it is asked, and the result says so in ``model_flips``.
+    row's local model; a number that was found is then brought nearer by halving. The
+    real model's local model moves with the row, and may decide otherwise: it is asked,
+    and the result says so in ``model_flips``.
 
     Parameters
     ----------
@@ -221,9 +223,10 @@ def counterfactual(
     allowed = _allowed_features(features, view.names) & cells.movable
     scale = _checked_scale(scale, cells)
     local = Local(view, cells)
+    tried = tried_changes(local, cells, scale, allowed)
     best = smaller_of(
         straight_changes(local, cells, scale, allowed),
-        tried_changes(local, cells, scale, allowed),
+        refined(local, cells, tried, scale),
     )
     return _asked(local, cells, best, beyond)
 

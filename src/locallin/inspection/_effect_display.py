@@ -256,7 +256,7 @@ class EffectDisplay:
         size = 4.6 * n_columns, 3.2 * n_rows
         cells = many_axes(ax, n_rows, n_columns, "EffectDisplay", size=size)
         for cell, effect in zip(cells.flat, shown, strict=False):
-            draw = _draw_number if effect.kind == "number" else _draw_levels
+            draw = _draw_levels if effect.kind == "category" else _draw_number
             draw(cell, effect, score, self.effects.regions)
             cell.axhline(0, color="black", lw=0.6)
             cell.set_xlabel(_label(effect.name))
@@ -276,7 +276,7 @@ class EffectDisplay:
 
 
 def _draw_number(ax, effect: Effect, score: int, regions: list[str]) -> None:
-    values = effect.values.astype(float)
+    values = effect.positions
     known = np.isfinite(values)
     x, mean, spread = values[known], effect.mean[score, known], effect.spread[score]
     for place, name in enumerate(regions):
@@ -294,6 +294,14 @@ def _draw_number(ax, effect: Effect, score: int, regions: list[str]) -> None:
         ax.axhline(gap, color="#888888", ls="--", lw=1, label="missing")
     if band.any():
         ax.axvline(x[band.argmax()], color="#888888", ls=":", lw=1)
+    if effect.kind == "date":
+        ends = np.flatnonzero(known)[[0, -1]]
+        labels = [_label(_day(effect.values[i])) for i in ends]
+        ax.set_xticks(values[ends], labels)
+
+
+def _day(moment) -> str:
+    return moment.date().isoformat()
 
 
 def _draw_levels(ax, effect: Effect, score: int, regions: list[str]) -> None:

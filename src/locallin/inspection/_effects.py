@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -39,10 +40,10 @@ class Effect:
     ----------
     name : str
         Name of the column.
-    kind : {"number", "category"}
+    kind : {"number", "date", "category"}
         What the column holds.
     values : ndarray of shape (n_places,)
-        Levels, or numbers: the mean over the rows of a bin. NaN is missing.
+        Levels, or numbers and dates: the mean over the rows of a bin. NaN is missing.
     weight : ndarray of shape (n_places,)
         Share of the rows at each place.
     mean : ndarray of shape (n_scores, n_places)
@@ -73,6 +74,15 @@ class Effect:
     by_region: np.ndarray
     importance: np.ndarray
     interaction: np.ndarray
+
+    @property
+    def positions(self) -> np.ndarray:
+        """Values as numbers: seconds since 1970 of dates, ranks of levels."""
+        if self.kind == "number":
+            return self.values.astype(float)
+        if self.kind == "date":
+            return np.array([_seconds(value) for value in self.values])
+        return np.arange(len(self.values), dtype=float)
 
     def widest(self, score: int = 0) -> Any:
         """The value at which local models differ most.
@@ -381,6 +391,8 @@ def _places_of(cells: np.ndarray, weights) -> tuple[str, np.ndarray, np.ndarray]
     """Kind of a column, the place of each row, and the values of the places."""
     if cells.dtype.kind not in "iuf":
         present = [cell for cell in cells.tolist() if not is_missing(cell)]
+        if present and all(isinstance(cell, datetime) for cell in present):
+            return _dates_of(cells, weights, present[0].tzinfo)
         if not present or not all(map(is_number, present)):
             return _levels_of(cells, present)
         cells = cells.astype(float)
@@ -401,6 +413,30 @@ def _places_of(cells: np.ndarray, weights) -> tuple[str, np.ndarray, np.ndarray]
     values = np.where(weight > 0, exact, plain)
     values[used == len(edges) + 1] = np.nan
     return "number", places, values
+
+
+def _dates_of(cells: np.ndarray, weights, zone) -> tuple[str, np.ndarray, np.ndarray]:
+    seconds = np.array([_seconds(cell) for cell in cells.tolist()])
+    _, places, numbers = _places_of(seconds, weights)
+    values = np.empty(len(numbers), dtype=object)
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    for place, number_ in enumerate(numbers.tolist()):
+        values[place] = np.nan
+        if number_ == number_:
+            moment = start + timedelta(seconds=round(number_))
+            values[place] = (
+                moment.astimezone(zone) if zone else moment.replace(tzinfo=None)
+            )
+    return "date", places, values
+
+
+def _seconds(moment) -> float:
+    """Seconds since 1970, NaN for what is missing."""
+    if is_missing(moment):
+        return np.nan
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return moment.timestamp()
 
 
 def _levels_of(cells: np.ndarray, present: list) -> tuple[str, np.ndarray, np.ndarray]:

@@ -17,6 +17,9 @@ from locallin.inspection.columns import (
 from locallin.inspection.unwrap import View, by_score, has_map
 from locallin.methods.base import winning_classes
 
+# Halvings of a change that was found among the values of the data.
+_HALVINGS = 20
+
 
 class Table:
     """The columns that may change: their cells and their valid values."""
@@ -193,6 +196,8 @@ def tried_changes(local: Local, table: Table, scale, allowed) -> Change:
             if table.valid[c].is_number:
                 change = candidate - cells.astype(float)
                 size = np.where(missing, 1.0, np.abs(change) / scale[c])
+                # Of all values for a missing one, the most usual.
+                gain = np.where(missing, -abs(candidate - table.valid[c].middle), gain)
             free = (winners != local.winners) & (missing | ~table.straight[c])
             better = free & ((size < best.size) | ((size == best.size) & (gain > lead)))
             best.feature[better], best.to[better] = c, candidate
@@ -224,6 +229,39 @@ def _candidates(local: Local, table: Table, allowed):
     for c, candidates in wanted:
         yield c, features[start : start + len(candidates)], candidates
         start += len(candidates)
+
+
+def refined(local: Local, table: Table, best: Change, scale) -> Change:
+    """Tried numbers moved back towards the rows, as far as local models still change.
+
+    By halving, so that the change is small also between the values of the data.
+    """
+    view, n = local.view, len(local.winners)
+    numbers = np.array([one.is_number for one in table.valid])[best.feature]
+    rows = np.flatnonzero((best.feature >= 0) & numbers & np.isfinite(best.change))
+    rows = rows[~best.exact[rows]]
+    if not len(rows):
+        return best
+    feature = best.feature[rows]
+    start = np.array(
+        [float(table.cells[c][i]) for i, c in zip(rows, feature, strict=True)]
+    )
+    whole = np.array([one.is_whole for one in table.valid])[feature]
+    near, far, places = start.copy(), best.to[rows].astype(float), table.places[feature]
+    target = best.target[rows].copy()
+    X = rows_at(table.X, rows)
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        middle = np.where(whole, np.trunc(middle - start) + start, middle)
+        features = np.zeros((n, view.features.shape[1]))
+        features[rows] = view.local_rows(with_values(X, places, middle), table.stage)
+        winners = local.at(features)[rows].argmax(axis=1)
+        flips = winners != local.winners[rows]
+        near, far = np.where(flips, near, middle), np.where(flips, middle, far)
+        target = np.where(flips, winners, target)
+    best.to[rows], best.change[rows] = far, far - start
+    best.size[rows], best.target[rows] = np.abs(far - start) / scale[feature], target
+    return best
 
 
 def smaller_of(one: Change, other: Change) -> Change:

@@ -4,7 +4,8 @@ A fitted step has a trace: for every feature that it puts out, the position of t
 column that it comes from, and how fast it moves with that column. A transformer tells
 its origins by a method ``get_feature_origins()``, an integer for each output and -1 for
 one that comes from no single column; scikit-learn's own are known by what they publish
-of their fitted state. What cannot be told is not guessed.
+of their fitted state. What cannot be told is not guessed. By ``get_feature_slopes()`` a
+transformer tells how fast its outputs move, NaN for those that are no straight lines.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def trace(step, n_columns: int, names=None) -> Trace | None:
     if step is None or isinstance(step, str):
         return _unchanged(n_columns)
     if hasattr(step, "get_feature_origins"):
-        return _bent(_checked_origins(step, n_columns))
+        return _told(step, n_columns)
     for kind, rule in _RULES:
         if isinstance(step, kind):
             return rule(step, n_columns)
@@ -102,6 +103,21 @@ def _checked_origins(step, n_columns: int) -> np.ndarray:
             f"each output, a column of 0 to {n_columns - 1}, or -1 for none."
         )
     return origins.astype(np.intp)
+
+
+def _told(step, n_columns: int) -> Trace:
+    """What a transformer tells of itself."""
+    found = _bent(_checked_origins(step, n_columns))
+    if not hasattr(step, "get_feature_slopes"):
+        return found
+    slopes = np.asarray(step.get_feature_slopes(), dtype=float)
+    if slopes.shape != found.origins.shape:
+        raise ValueError(
+            f"{type(step).__name__}.get_feature_slopes must return one number for each "
+            f"of the {len(found.origins)} outputs, NaN for those that are no straight "
+            f"lines in their columns, but has shape {slopes.shape}."
+        )
+    return Trace(found.origins, slopes)
 
 
 def _unchanged(n_columns: int) -> Trace:

@@ -5,6 +5,7 @@ makes them text of one line, ``escaped`` text of a page.
 """
 
 from collections.abc import Collection, Sequence
+from datetime import datetime, time
 from html import escape
 from typing import Any
 
@@ -33,6 +34,8 @@ def shown_value(value: Any) -> str:
     """A value of a table: numbers short, "missing" for what is not there."""
     if is_missing(value):
         return "missing"
+    if isinstance(value, datetime) and value.time() == time():
+        value = value.date()
     if not is_number(value):
         return plain(value)
     whole = float(value).is_integer() and abs(value) < 1e15

@@ -56,7 +56,7 @@ def effect_figures(effects: GlobalEffects) -> str:
 def _figure(effect: Effect, effects: GlobalEffects) -> str:
     score = int(effect.importance.argmax())
     label = effects.classes.tolist()[score]
-    draw = _numbers if effect.kind == "number" else _levels
+    draw = _levels if effect.kind == "category" else _numbers
     about = escaped(_course(effect, score, label))
     return (
         f"<figure><figcaption>{escaped(effect.name)} "
@@ -106,7 +106,7 @@ class _Heights:
 
 
 def _numbers(effect: Effect, score: int) -> str:
-    values = effect.values.astype(float)
+    values = effect.positions
     known = np.flatnonzero(np.isfinite(values))
     down = _Heights(effect, score)
     if not len(known):
@@ -136,6 +136,11 @@ def _numbers(effect: Effect, score: int) -> str:
             f'y2="{y:.1f}"/><text x="{_WIDTH - _RIGHT}" y="{y - 3:.1f}" '
             'text-anchor="end">missing</text>'
         )
+    if effect.kind == "date":
+        ends = {known[0]: _LEFT + 30, known[-1]: _WIDTH - _RIGHT - 30}
+        for place, middle in ends.items():
+            parts.append(_below(middle, effect.values[place].date().isoformat()))
+        return "".join(parts)
     for tick in ticks(float(low), float(high)):
         parts.append(_below(across(tick), shown_value(tick)))
     return "".join(parts)
