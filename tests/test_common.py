@@ -39,7 +39,8 @@ ESTIMATORS = [
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),
     TableEncoder(),
-    TableEncoder(numbers="piecewise", strategy="tree"),
+    TableEncoder(strategy="tree"),
+    TableEncoder(numbers="robust"),
 ]
 OTHER_SETTINGS = [
     LLSVMClassifier(solver="sgd", max_iter=30, tol=None),

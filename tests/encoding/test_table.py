@@ -72,7 +72,7 @@ def tables(frame):
 
 
 def test_kinds_and_names(frame):
-    encoder = TableEncoder().fit(frame)
+    encoder = TableEncoder(numbers="standard").fit(frame)
     assert_array_equal(
         encoder.kinds_,
         [
@@ -181,7 +181,7 @@ def test_thousands_of_levels_stay_few_components():
     y = (effect[city.astype(int)] + rng.normal(size=20000) > 0).astype(int)
     X = city[:, None]
     assert TableEncoder().fit_transform(X).shape == (20000, 51)
-    encoder = TableEncoder(max_levels=5, target_means="auto", random_state=0)
+    encoder = TableEncoder(max_levels=5, random_state=0)
     made = encoder.fit_transform(X, y)
     assert made.shape == (20000, 7)
     # What other rows say of a city helps; what a row says of itself must not.
@@ -217,7 +217,7 @@ def test_target_means_of_classes_and_numbers(frame, labels):
 def test_dates_have_parts():
     days = pd.date_range("2021-03-01", periods=400, freq="D").to_series()
     X = pd.DataFrame({"day": days.to_numpy()})
-    encoder = TableEncoder(dtype="float64").fit(X)
+    encoder = TableEncoder(numbers="standard", dtype="float64").fit(X)
     names = list(encoder.get_feature_names_out())
     assert not any("time" in name for name in names)
     made = pd.DataFrame(encoder.transform(X), columns=names)
@@ -231,9 +231,9 @@ def test_dates_have_parts():
         [[d.to_pydatetime()] for d in days],
         days.to_numpy()[:, None],
     ):
-        assert_allclose(TableEncoder(dtype="float64").fit_transform(other), made)
+        assert_allclose(clone(encoder).fit_transform(other), made)
     text = X.astype(str)
-    told = TableEncoder(dates=["day"], dtype="float64")
+    told = clone(encoder).set_params(dates=["day"])
     assert_allclose(told.fit_transform(text), made)
     with pytest.raises(ValueError, match=r"'day' is taken as dates, but holds 'soon'"):
         told.fit(pd.DataFrame({"day": ["soon", "2020-01-01"]}))
@@ -327,7 +327,8 @@ def test_in_a_search_with_a_classifier(frame, labels):
     grid = {"tableencoder__numbers": ["standard", "piecewise"]}
     search = GridSearchCV(pipe, grid, cv=2).fit(frame, labels)
     assert search.best_score_ > 0.8
-    made = TableEncoder().set_output(transform="pandas").fit_transform(frame)
+    encoder = TableEncoder(numbers="standard").set_output(transform="pandas")
+    made = encoder.fit_transform(frame)
     assert list(made.columns[:2]) == ["income", "income=(missing)"]
     linear = make_pipeline(TableEncoder(), LogisticRegression()).fit(frame, labels)
     assert linear.score(frame, labels) > 0.8
@@ -337,7 +338,7 @@ def test_files_and_pickles(frame, labels, tmp_path):
     pytest.importorskip("skops")
     from locallin.export import load, save
 
-    for settings in ({"target_means": "all"}, {"numbers": "piecewise"}):
+    for settings in ({"target_means": "all"}, {"numbers": "robust"}):
         encoder = TableEncoder(random_state=0, **settings).fit(frame, labels)
         save(encoder, tmp_path / "table.skops")
         again = load(tmp_path / "table.skops")

@@ -15,9 +15,10 @@ from locallin.export import to_c, to_onnx
 pd = pytest.importorskip("pandas")
 
 SETTINGS = {
-    "standard": {},
+    "standard": {"numbers": "standard"},
     "robust": {"numbers": "robust", "level_scaling": "frequency", "max_levels": 2},
-    "piecewise": {"numbers": "piecewise", "strategy": "tree"},
+    "piecewise": {},
+    "tree": {"strategy": "tree"},
     "means": {"target_means": "all", "max_levels": 2},
     "some": {"ignore": ["age", "since", "job"], "categorical": ["floor"]},
 }

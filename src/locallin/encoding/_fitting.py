@@ -199,14 +199,14 @@ def _fit_parts(fitted: Fitted, days: np.ndarray) -> None:
         fitted.shares = shares
 
 
-def fit_category(column: Column, max_levels: int, min_rows: int, has_means) -> Fitted:
-    """Levels of a column; ``has_means`` tells by its levels if it has means."""
+def fit_category(column: Column, max_levels: int, min_rows: int, means: str) -> Fitted:
+    """Levels of a column; ``means`` are "all", "none", or "auto": where some pool."""
     column = as_levels(column)
     assert column.codes is not None
     levels = find_levels(column, max_levels, min_rows, all_names=False)
     is_missing = column.codes < 0
     tells_missing = bool(is_missing.any() and not is_missing.all())
-    with_means = has_means(levels)
+    with_means = means == "all" or (means == "auto" and levels.pools)
     if with_means:
         levels = find_levels(column, max_levels, min_rows, all_names=True)
     if levels.n_kept + levels.pools < 2 and not tells_missing:

@@ -75,8 +75,8 @@ _BLOCK = 8192
 class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
     """Encode a table with numbers, categories, dates and missing values.
 
-    Takes pandas, polars and Arrow tables and arrays as they come. Numbers are
-    standardised, or become positions within bins. A category becomes one component
+    Takes pandas, polars and Arrow tables and arrays as they come. Numbers become
+    positions within bins, or are standardised. A category becomes one component
     for each level, and one for rare levels; a date the time since 1970, the season,
     the weekday and the time of day. A value that is missing is 0 in all of these, and
     has a component of its own, so that a model can tell what it means; a level that
@@ -88,11 +88,11 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    numbers : {"standard", "robust", "piecewise"}, default="standard"
-        What numbers become. "standard" subtracts the mean and divides by the standard
+    numbers : {"piecewise", "standard", "robust"}, default="piecewise"
+        What numbers become. "piecewise" is :class:`PiecewiseLinearEncoder` with
+        scaling="feature"; "standard" subtracts the mean and divides by the standard
         deviation; "robust" does so with the median and the quartiles, and bends what
-        is further out, z / sqrt(1 + (z / 3)^2), so that heavy tails end at 3;
-        "piecewise" is :class:`PiecewiseLinearEncoder` with scaling="feature".
+        is further out, z / sqrt(1 + (z / 3)^2), so that heavy tails end at 3.
     n_bins : int, default=8
         Number of bins of a feature, at the most. For numbers="piecewise".
     strategy : {"quantile", "tree"}, default="quantile"
@@ -107,11 +107,11 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         sqrt(1/2), so that rows that differ in one category are 1 apart; "frequency":
         1 over its standard deviation, or over 0.1 if that is larger, so that rare
         levels are further away.
-    target_means : {"auto", "all", "none"}, default="none"
+    target_means : {"auto", "all", "none"}, default="auto"
         Categories that have the mean of the target at their level as one more number,
         shrunk to the mean of all rows where a level has few: those with more levels
-        than components, all, or none. With several classes there is one of each.
-        Needs y. ``fit_transform`` takes the means for a row from other rows
+        than components, if y is given; all; or none. With several classes there is
+        one of each. ``fit_transform`` takes the means for a row from other rows
         (cross-fitting): fit a model on what it returns, and not on ``transform`` of
         the same rows.
     target_type : {"auto", "classes", "numbers"}, default="auto"
@@ -178,7 +178,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
     >>> import numpy as np
     >>> from locallin import TableEncoder
     >>> X = np.array([["rent", 30], ["own", 52], ["rent", None], ["own", 41]], object)
-    >>> encoder = TableEncoder(min_rows=1).fit(X)
+    >>> encoder = TableEncoder(numbers="standard", min_rows=1).fit(X)
     >>> encoder.get_feature_names_out(["home", "age"])
     array(['home=own', 'home=rent', 'age', 'age=(missing)'], dtype=object)
     >>> encoder.transform([["rent", None], ["boat", 41]]).round(2)
@@ -187,7 +187,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "numbers": [StrOptions({"standard", "robust", "piecewise"})],
+        "numbers": [StrOptions({"piecewise", "standard", "robust"})],
         "n_bins": [Interval(Integral, 1, 10_000, closed="both")],
         "strategy": [StrOptions({"quantile", "tree"})],
         "max_levels": [Interval(Integral, 0, None, closed="left")],
@@ -238,13 +238,13 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        numbers: str = "standard",
+        numbers: str = "piecewise",
         n_bins: int = 8,
         strategy: str = "quantile",
         max_levels: int = 50,
         min_rows: int = 5,
         level_scaling: str = "distance",
-        target_means: str = "none",
+        target_means: str = "auto",
         target_type: str = "auto",
         n_folds: int = 5,
         max_integer_levels: int = 0,
@@ -285,7 +285,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
 
     def _needs_y(self) -> bool:
         by_tree = self.numbers == "piecewise" and self.strategy == "tree"
-        return by_tree or self.target_means != "none"
+        return by_tree or self.target_means == "all"
 
     def fit(self, X, y=None):
         """Find out what the columns hold, and what they become.
@@ -372,12 +372,12 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             y = self._take_target(X, y)
             rng = check_random_state(self.random_state)
             target = None
-            if self.target_means != "none":
+            if self.target_means != "none" and y is not None:
                 target = as_target(y, self.target_type, self.n_folds, rng)
             names, columns = self._names(X), read_columns(X)
             given = given_kinds(self, names)
             fitted = [
-                self._fit_column(column, given.get(j), names[j])
+                self._fit_column(column, given.get(j), names[j], target is not None)
                 for j, column in enumerate(columns)
             ]
             self._set_columns(fitted)
@@ -396,7 +396,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             if self._needs_y():
                 raise ValueError(
                     f"{type(self).__name__} requires y to be passed, but the target y "
-                    "is None: target_means and strategy='tree' are made of it."
+                    "is None: target_means='all' and strategy='tree' are made of it."
                 )
             return None
         y = column_or_1d(y, warn=True)
@@ -411,22 +411,20 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             return [f"x{j}" for j in range(X.shape[1])]
         return list(names)
 
-    def _fit_column(self, column: Column, given: str | None, name: str) -> Fitted:
+    def _fit_column(
+        self, column: Column, given: str | None, name: str, has_target: bool
+    ) -> Fitted:
         kind = kind_of(column, given, self.max_integer_levels)
         if kind == IGNORED:
             return Fitted(IGNORED)
         if kind == CATEGORY:
-            return fit_category(column, self.max_levels, self.min_rows, self._has_means)
+            means = self.target_means if has_target else "none"
+            return fit_category(column, self.max_levels, self.min_rows, means)
         raw = raw_rows(column, kind, np.empty(0, dtype=object), repr(name))
         fitted = fit_numbers(raw, kind, self.numbers)
         if not fitted.sources and not fitted.tells_missing:
             return Fitted(CONSTANT)
         return fitted
-
-    def _has_means(self, levels) -> bool:
-        return self.target_means == "all" or (
-            self.target_means == "auto" and levels.pools
-        )
 
     def _set_columns(self, fitted: list[Fitted]) -> None:
         self.kinds_ = np.array([f.kind for f in fitted], dtype=object)
