@@ -147,8 +147,9 @@ def test_a_tree_puts_edges_where_the_target_changes():
         encoder = PiecewiseLinearEncoder(3, strategy="tree", target_type=kind)
         found = encoder.fit(x[:, None], target).edges_[1:-1] - 1e9
         assert_allclose(found, steps, atol=0.02)
-    encoder.set_params(target_type="auto").fit(x[:, None], y + 0.5)
-    assert_allclose(encoder.edges_[1:-1] - 1e9, steps, atol=0.02)
+    for numbers in (y + 0.5, 100 * y + np.arange(500) % 60):
+        encoder.set_params(target_type="auto").fit(x[:, None], numbers)
+        assert_allclose(encoder.edges_[1:-1] - 1e9, steps, atol=0.02)
 
 
 def test_sparse_rows_become_dense_ones(rows):

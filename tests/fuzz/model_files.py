@@ -27,6 +27,7 @@ from locallin import (
     PiecewiseLinearEncoder,
     SAPLClassifier,
     SoftAssignmentCoding,
+    TableEncoder,
 )
 from locallin.export import compress, load, save
 
@@ -55,6 +56,8 @@ ESTIMATORS = {
     "map": IntersectionSampler(),
     "bins": PiecewiseLinearEncoder(3),
     "bins-missing": PiecewiseLinearEncoder(2, missing="all", outliers="extend"),
+    "table": TableEncoder(categorical=[1], max_levels=3, min_rows=1),
+    "table-standard": TableEncoder(numbers="standard", target_means="all", dates=[0]),
     "llsvm-bins": LLSVMClassifier(
         5, feature_map=PiecewiseLinearEncoder(3), random_state=0
     ),

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.multiclass import type_of_target
 
 from locallin.encoding._columns import (
     BOOLEAN,
@@ -24,6 +23,7 @@ from locallin.encoding._dates import (
     weekdays,
 )
 from locallin.encoding._levels import Levels, Target, find_levels, level_codes
+from locallin.encoding._targets import is_number_target
 
 CATEGORY, CONSTANT, IGNORED, NUMBER = "category", "constant", "ignored", "number"
 KINDS = (NUMBER, BOOLEAN, CATEGORY, DATE, CONSTANT, IGNORED)
@@ -234,10 +234,7 @@ def level_units(fitted: Fitted, scaling: str) -> np.ndarray:
 def as_target(y, target_type: str, n_folds: int, rng) -> Target:
     """Standardised columns of the target, and folds."""
     y = np.asarray(y)
-    is_number = target_type == "numbers"
-    if target_type == "auto":
-        is_number = type_of_target(y, input_name="y").startswith("continuous")
-    if is_number:
+    if is_number_target(y, target_type):
         values = y.astype(float)[:, None]
     else:
         classes, encoded = np.unique(y, return_inverse=True)

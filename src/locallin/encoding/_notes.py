@@ -7,6 +7,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from locallin.encoding._columns import TEXT, Column
 from locallin.encoding._fitting import Raw
+from locallin.encoding._targets import is_number_target
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|uuid|guid|index)$|[a-z]I[dD]$", re.I)
 # Rows, levels and area under the curve that decide whether a column gives y away.
@@ -15,12 +16,12 @@ _LEAST_ROWS = 20
 
 
 def notes_on(
-    columns: list[Column | None], raws: list[Raw], names: list[str], y
+    columns: list[Column | None], raws: list[Raw], names: list[str], y, target_type: str
 ) -> list[str]:
     """Notes on the columns; None stands for one that is left out."""
     classes = None
-    if y is not None and np.asarray(y).dtype.kind != "f":
-        classes = np.unique(np.asarray(y), return_inverse=True)[1]
+    if y is not None and not is_number_target(y, target_type):
+        classes = np.unique(y, return_inverse=True)[1]
     notes = []
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from locallin.encoding._bins import (
@@ -19,6 +18,7 @@ from locallin.encoding._bins import (
     separated,
     tree_edges,
 )
+from locallin.encoding._targets import is_number_target
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, Array, Bindings, CheckedState, Rule
 from locallin.engine.invariants import Starts as _Starts
@@ -92,7 +92,8 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         alone.
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y is for strategy="tree". "auto" takes numbers with decimals as numbers,
-        and everything else as classes.
+        and integers with more than 50 distinct values that fewer than 50 rows each
+        have; everything else as classes.
     outliers : {"clip", "extend"}, default="clip"
         Values beyond those of the training rows. "clip" takes them as the nearest one
         seen; "extend" lets the first and the last component go on along their lines,
@@ -172,9 +173,9 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
             "edges_": Array(("edges",), squares=False),
             "edge_starts_": _EdgeStarts("features", "edges", edges=edges),
             "tells_missing_": Array(("features",), "b"),
-            "mean_": Array((n_out,)),
+            "mean_": Array((n_out,), least=0, below=2),
             "scale_": Array((n_out,), least=_LEAST_SCALE),
-            "missing_value_": Array((n_out,), least=0),
+            "missing_value_": Array((n_out,), least=0, below=2),
         }
 
     def __init__(
@@ -240,16 +241,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 "choose strategy='quantile'."
             )
         X, y = checked_data(self, X, y, reset=True, finite="allow-nan")
-        kind = type_of_target(y, input_name="y")
-        if kind not in ("binary", "multiclass", "continuous"):
-            raise ValueError(
-                f"Unknown label type: {kind}: y must hold one class or one number of "
-                "each row."
-            )
-        is_number = self.target_type == "numbers"
-        if self.target_type == "auto":
-            is_number = kind == "continuous"
-        if is_number:
+        if is_number_target(y, self.target_type):
             return X, check_array(y, ensure_2d=False, dtype=float), True
         return X, np.unique(y, return_inverse=True)[1], False
 

@@ -1,7 +1,9 @@
 """Tables as they come, in the numbers that local models see."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -50,6 +52,7 @@ from locallin.encoding.plan import (
 from locallin.engine.invariants import (
     INPUT,
     Array,
+    Bindings,
     CheckedState,
     Part,
     Rule,
@@ -70,6 +73,19 @@ __all__ = ["TableEncoder"]
 
 # Rows that are encoded together.
 _BLOCK = 8192
+
+
+@dataclass(frozen=True)
+class _Kept(Array):
+    """Numbers of levels with a component, of those that columns have."""
+
+    owner: Any = None
+
+    def check(self, name: str, value: Any, bindings: Bindings) -> None:
+        """Refuse more components than levels."""
+        super().check(name, value, bindings)
+        if (value > np.diff(self.owner.level_starts_)).any():
+            bindings.refuse(name, "has more components than levels")
 
 
 class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
@@ -97,7 +113,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         Number of bins of a feature, at the most. For numbers="piecewise".
     strategy : {"quantile", "tree"}, default="quantile"
         Where bins end. As in :class:`PiecewiseLinearEncoder`; "tree" needs y.
-    max_levels : int, default=50
+    max_levels : int, default=20
         Number of levels of a category with a component, at the most: the most
         frequent ones. All others share one.
     min_rows : int, default=5
@@ -115,8 +131,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         (cross-fitting): fit a model on what it returns, and not on ``transform`` of
         the same rows.
     target_type : {"auto", "classes", "numbers"}, default="auto"
-        What y is for strategy="tree". For target means too. "auto" takes numbers with
-        decimals as numbers, and everything else as classes.
+        What y is for strategy="tree". For target means too. As in
+        :class:`PiecewiseLinearEncoder`.
     n_folds : int, default=5
         Number of folds of the cross-fitted means.
     max_integer_levels : int, default=0
@@ -215,12 +231,13 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             "kinds_": Strings("features", KINDS),
             "levels_": Strings("levels"),
             "level_starts_": Starts("features", "levels"),
-            "n_kept_": Array(("features",), "i", least=0),
+            "n_kept_": _Kept(("features",), "i", least=0, owner=self),
             "pools_": Array(("features",), "b"),
             "tells_missing_": Array(("features",), "b"),
             "has_means_": Array(("features",), "b"),
-            "level_means_": Array(("levels", "targets")),
-            "level_units_": Array((n_units,)),
+            # Within what a fit can give, so that sums of them stay finite.
+            "level_means_": Array(("levels", "targets"), least=-1e6, below=10**6),
+            "level_units_": Array((n_units,), least=0, below=100),
             "source_columns_": Array(
                 ("sources",), "i", least=0, below="features", ascending=True
             ),
@@ -241,7 +258,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         numbers: str = "piecewise",
         n_bins: int = 8,
         strategy: str = "quantile",
-        max_levels: int = 50,
+        max_levels: int = 20,
         min_rows: int = 5,
         level_scaling: str = "distance",
         target_means: str = "auto",
@@ -388,7 +405,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 None if kind == IGNORED else column
                 for kind, column in zip(self.kinds_, columns, strict=True)
             ]
-            self.notes_ = notes_on(in_use, raws, names, y)
+            self.notes_ = notes_on(in_use, raws, names, y, self.target_type)
         return raws, target, X.shape[0]
 
     def _take_target(self, X, y):

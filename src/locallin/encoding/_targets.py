@@ -1,0 +1,23 @@
+"""What y is: classes, or numbers."""
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+
+# Integers are taken as numbers from so many distinct values on, with fewer rows each.
+_MANY = 50
+
+
+def is_number_target(y: np.ndarray, target_type: str) -> bool:
+    """Whether y is numbers, by what a parameter says or by what it holds."""
+    if target_type != "auto":
+        return target_type == "numbers"
+    kind = type_of_target(y, input_name="y")
+    if kind not in ("binary", "multiclass", "continuous"):
+        raise ValueError(
+            f"Unknown label type: {kind}: y must hold one class or one number of each "
+            "row."
+        )
+    if kind == "continuous":
+        return True
+    n_distinct = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
+    return n_distinct > _MANY and len(y) < _MANY * n_distinct
