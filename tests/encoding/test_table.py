@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
+from locallin.encoding._levels import Target, cross_fitted_means
 from locallin.engine.invariants import InvalidModelError
 
 pd = pytest.importorskip("pandas")
@@ -190,6 +191,19 @@ def test_thousands_of_levels_stay_few_components():
     made = encoder.fit_transform(X, noise)
     assert abs(np.corrcoef(made[:, 0], noise)[0, 1]) < 0.03
     assert np.corrcoef(encoder.transform(X)[:, 0], noise)[0, 1] > 0.2
+
+
+def test_cross_fitted_means_are_those_of_the_other_folds():
+    rng = np.random.RandomState(0)
+    target = Target(rng.normal(size=(60, 2)), rng.permutation(60) % 3)
+    codes = rng.randint(-1, 5, size=60)  # 4 is a level without a name
+    found = cross_fitted_means(codes, 4, target)
+    for i in range(60):
+        others = target.folds != target.folds[i]
+        center = target.values[others].mean(axis=0)
+        same = target.values[others & (codes == codes[i])] - center
+        wanted = same.sum(axis=0) / (len(same) + 10) if 0 <= codes[i] < 4 else 0
+        assert_allclose(found[i], wanted)
 
 
 def test_target_means_of_classes_and_numbers(frame, labels):

@@ -12,20 +12,22 @@ _LEAST_SHARE = 0.1
 class Distinct(NamedTuple):
     """Values of one feature, ascending and each once, and how often each occurs.
 
-    ``inverse`` tells the place among them of every value that is not missing.
+    ``inverse`` tells the place among them of every value that is not missing, where
+    that is asked for.
     """
 
     values: np.ndarray
     counts: np.ndarray
-    inverse: np.ndarray
+    inverse: np.ndarray | None
     is_missing: np.ndarray
 
 
-def distinct_values(column: np.ndarray) -> Distinct:
+def distinct_values(column: np.ndarray, *, with_inverse: bool) -> Distinct:
     """Values of a column in double precision, without those that are NaN."""
     is_missing = np.isnan(column)
-    found = np.unique(column[~is_missing], return_counts=True, return_inverse=True)
-    values, inverse, counts = found
+    there = column[~is_missing]
+    values, counts = np.unique(there, return_counts=True)
+    inverse = np.searchsorted(values, there) if with_inverse else None
     return Distinct(values.astype(float), counts, inverse, is_missing)
 
 
@@ -62,6 +64,7 @@ def tree_edges(
     if len(values) < 2:
         return values
     kind = DecisionTreeRegressor if is_number else DecisionTreeClassifier
+    assert feature.inverse is not None
     least = max(1, int(_LEAST_SHARE * len(feature.inverse) / n_bins))
     tree = kind(max_leaf_nodes=max(n_bins, 2), min_samples_leaf=least, random_state=0)
     tree.fit(feature.inverse[:, None], y[~feature.is_missing])

@@ -64,18 +64,22 @@ def level_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
 
 def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
     """The mean at each row's level by rows of the other folds, (n, n_targets)."""
-    sums, counts = _totals(codes, n_levels, target.values)
+    n_folds = int(target.folds.max()) + 1
+    known = (codes >= 0) & (codes < n_levels)
+    # A level within a fold is a level of its own.
+    both = np.where(known, target.folds * n_levels + codes, -1)
+    own_sums, own_counts = _totals(both, n_folds * n_levels, target.values)
+    own_sums = own_sums.reshape(n_folds, n_levels, -1)
+    own_counts = own_counts.reshape(n_folds, n_levels, 1)
+    others = own_counts.sum(axis=0) - own_counts
+    # Centred anew: the fold's own rows also moved the mean of all, which is zero.
+    fold_sums, fold_rows = _totals(target.folds, n_folds, target.values)
+    rest = np.maximum(len(codes) - fold_rows, 1)
+    centers = (fold_sums.sum(axis=0) - fold_sums) / rest
+    sums = own_sums.sum(axis=0) - own_sums - others * centers[:, None]
+    means = (sums / (others + _PRIOR_ROWS)).reshape(n_folds * n_levels, -1)
     out = np.zeros_like(target.values)
-    for fold in np.unique(target.folds):
-        here = target.folds == fold
-        own_sums, own_counts = _totals(codes[here], n_levels, target.values[here])
-        others = counts - own_counts
-        # Centred anew: the fold's own rows also moved the mean of all.
-        rest = ~here
-        mean = target.values[rest].mean(axis=0) if rest.any() else 0.0
-        means = (sums - own_sums - others * mean) / (others + _PRIOR_ROWS)
-        known = here & (codes >= 0) & (codes < n_levels)
-        out[known] = means[codes[known]]
+    out[known] = means[both[known]]
     return out
 
 

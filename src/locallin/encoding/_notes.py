@@ -22,13 +22,14 @@ def notes_on(
     classes = None
     if y is not None and not is_number_target(y, target_type):
         classes = np.unique(y, return_inverse=True)[1]
+        chosen = np.random.RandomState(0).permutation(len(y))[:_ROWS]
     notes = []
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:
             continue
         found = _identifier_note(name, column)
         if found is None and classes is not None and len(raw.codes):
-            found = _leak_note(name, raw, classes)
+            found = _leak_note(name, raw, classes, chosen)
         if found is not None:
             notes.append(found)
     return notes
@@ -57,13 +58,12 @@ def _identifier_note(name: str, column: Column) -> str | None:
     return None
 
 
-def _leak_note(name: str, raw: Raw, y: np.ndarray) -> str | None:
+def _leak_note(name: str, raw: Raw, y: np.ndarray, chosen) -> str | None:
     """A note where the column alone nearly tells a class from all others.
 
-    Half of a sample estimates the shares of the classes, y, at levels or in the leaves
-    of a small tree, the other half is ranked by them.
+    Half of the chosen rows estimate the shares of the classes, y, at levels or in the
+    leaves of a small tree, the other half is ranked by them.
     """
-    chosen = np.random.RandomState(0).permutation(len(y))[:_ROWS]
     half = len(chosen) // 2
     y = y[chosen]
     bins = np.clip(raw.codes[chosen], -1, _BINS) + 1

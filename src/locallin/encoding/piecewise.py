@@ -246,8 +246,9 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         return X, np.unique(y, return_inverse=True)[1], False
 
     def _fit_feature(self, column, y, is_number: bool) -> "_Feature":
-        found = distinct_values(column)
-        if self.strategy == "tree":
+        by_tree = self.strategy == "tree"
+        found = distinct_values(column, with_inverse=by_tree)
+        if by_tree:
             edges = tree_edges(found, y, self.n_bins, is_number)
         else:
             edges = quantile_edges(found, self.n_bins)
