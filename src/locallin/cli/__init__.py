@@ -2,8 +2,11 @@
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from locallin.cli._methods import DEFAULT_METHOD, METHODS
 from locallin.cli._parser import FITTING, UsageError, header_choice, parse
@@ -30,8 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        code = _run(args)
-        sys.stdout.flush()
+        with _ended_by_sigterm():
+            code = _run(args)
+            sys.stdout.flush()
         return code
     except UsageError as error:
         return _fail(args, error, 2)
@@ -43,6 +47,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except Exception as error:
         return _fail(args, error, 1)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does, where nobody else has a use for it."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _method_of(argv: list[str]) -> str | None:

@@ -22,6 +22,7 @@ from locallin.data import DataError
 from locallin.data.columns import Columns
 from locallin.data.reading import load
 from locallin.data.source import Options
+from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
 from locallin.methods.preparation import check_parameters
@@ -198,15 +199,27 @@ def fit_model(
     """Fit a pipeline; a fit that is interrupted gives the model it has reached."""
     # Step by step, because a step of a pipeline can have no progress bar.
     began = time.perf_counter()
-    # Where squares leave the range, the classifier says so.
     with np.errstate(over="ignore", invalid="ignore"):
         X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
+    _check_scaled(X, data)
     classifier = pipeline[-1]
     with _progress_bar(classifier):
         interrupted = was_interrupted(
             classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
         )
     return Model(pipeline, {**about, **ending(began, interrupted)})
+
+
+def _check_scaled(X, data: LabelledRows) -> None:
+    """Refuse rows whose squares leave the range, of which scaling makes NaN."""
+    if sparse.issparse(X) or all_finite(X):
+        return
+    column = np.flatnonzero(~np.isfinite(X).all(axis=0))[0]
+    name = column + 1 if data.names is None else repr(data.names[column])
+    raise ValueError(
+        f"feature {name} has values up to {np.abs(data.X[:, column]).max():.3g}, too "
+        "large to scale to a deviation of 1: use --scale maxabs, or look for outliers"
+    )
 
 
 def was_interrupted(classifier, fit) -> bool:

@@ -1,5 +1,6 @@
 """Files that are complete or not there, and what the header of an array tells."""
 
+import errno
 import math
 import os
 from collections.abc import Iterator
@@ -9,6 +10,9 @@ from typing import IO, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy_format
+
+# What a full disk says: it names no file.
+_NO_ROOM = errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)
 
 
 @contextmanager
@@ -20,7 +24,8 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """
     path = Path(path)
     if path.exists() and not path.is_file():
-        yield path
+        with _named(path, path):
+            yield path
         return
     if not path.parent.is_dir():
         raise FileNotFoundError(
@@ -28,16 +33,25 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
         )
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        yield temporary
-        with open(temporary, "r+b") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        if error.filename is None or Path(error.filename) != temporary:
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        with _named(path, temporary):
+            yield temporary
+            with open(temporary, "r+b") as file:
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: Path, written: Path) -> Iterator[None]:
+    """Make errors about the file that is written name the one that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        about_it = error.filename is not None and Path(error.filename) == written
+        if error.errno is None or not (about_it or error.errno in _NO_ROOM):
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 class NpyHeader(NamedTuple):

@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import cache
 from queue import SimpleQueue
 from threading import Thread, local
@@ -94,7 +94,8 @@ class ThreadTeam:
             self._jobs.put(None)
         try:
             for helper in self._helpers:
-                if helper.ident is not None:
+                # One whose start was interrupted ends by itself, if it began at all.
+                with suppress(RuntimeError):
                     helper.join()
         finally:
             self._blas.__exit__(*error)
