@@ -17,6 +17,8 @@ from locallin.methods.base import (
     ScoringClassifier,
     forget_learning,
 )
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.locally_linear import LocallyLinearClassifier
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 
@@ -49,7 +51,8 @@ def compress(estimator, *, dtype: str = "float32", X=None):
         Any classifier of this library, or a pipeline that ends in one: the steps
         before it stay as they are.
     dtype : {"float32", "float16"}, default="float32"
-        Type of the weights. "float32" returns an estimator of the same class; scores
+        Type of the weights, "float32" for LocallyLinearClassifier and
+        EnsembleClassifier. "float32" returns an estimator of the same class; scores
         change by about 1e-6 of their size. "float16" returns a
         :class:`CompressedClassifier`, whose weights and anchors are rounded to 11
         bits (a relative error of up to 5e-4 each), so that rows near a boundary
@@ -87,6 +90,8 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     """
     if isinstance(estimator, Pipeline):
         return _compressed_pipeline(estimator, dtype, X)
+    if isinstance(estimator, LocallyLinearClassifier | EnsembleClassifier):
+        return _compressed_mean(estimator, dtype, X)
     if not isinstance(estimator, ScoringClassifier):
         raise TypeError(
             f"compress has no {type(estimator).__name__}: it takes a classifier of "
@@ -112,6 +117,24 @@ def _compressed_pipeline(pipeline: Pipeline, dtype: str, X) -> Pipeline:
     if X is not None and before:
         X = pipeline[:-1].transform(X)
     return Pipeline([*before, (name, compress(classifier, dtype=dtype, X=X))])
+
+
+def _compressed_mean(estimator, dtype: str, X):
+    """Members in single precision; an encoder before them stays as it is."""
+    check_is_fitted(estimator)
+    if dtype != "float32":
+        raise ValueError(
+            f"dtype={dtype!r}, but {type(estimator).__name__} predicts with the mean "
+            "of members: choose dtype='float32', or compress its members."
+        )
+    small = copy(estimator)
+    if isinstance(estimator, LocallyLinearClassifier):
+        if X is not None and estimator.encoder_ is not None:
+            X = estimator.encoder_.transform(X)
+        small.model_ = _compressed_mean(estimator.model_, dtype, X)
+    else:
+        small.members_ = [compress(m, dtype=dtype, X=X) for m in estimator.members_]
+    return small
 
 
 class CompressedClassifier(ClassifierMixin):
