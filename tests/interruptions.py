@@ -27,7 +27,6 @@ from sklearn.exceptions import NotFittedError
 
 import locallin
 from locallin.cli import main as run_command
-from locallin.data import read
 from locallin.export import load
 
 _SECONDS_FOR_THREADS = 20
@@ -136,7 +135,7 @@ class CommandCase:
             if path.name == "new.skops":
                 load(path)["model"].predict(np.zeros((1, 64)))
             elif path.name == "new.csv":
-                assert len(read(path, label=None, header=True).X) == 400
+                assert len(path.read_text().split()) == 400
             elif path.name == "new.html":
                 assert path.read_text().rstrip().endswith("</html>")
             elif path.name not in ("rows.csv", "model.skops"):

@@ -24,8 +24,11 @@ def _dense(X) -> np.ndarray:
 
 def distinct(anchors: np.ndarray) -> np.ndarray:
     """Drop repeated anchors, keeping the order of first appearance."""
-    _, first = np.unique(anchors, axis=0, return_index=True)
-    return np.ascontiguousarray(anchors[np.sort(first)])
+    # np.unique makes another error of Ctrl-C while it compares rows.
+    first: dict[bytes, int] = {}
+    for i, row in enumerate(anchors + 0.0):  # no minus zero
+        first.setdefault(row.tobytes(), i)
+    return np.ascontiguousarray(anchors[list(first.values())])
 
 
 def cluster(X, n_anchors: int, sample_weight, rng) -> np.ndarray:
