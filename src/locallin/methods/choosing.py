@@ -1,7 +1,7 @@
 """Settings of a locally linear classifier, chosen on held-out rows."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import inf
 from typing import Any, NamedTuple
@@ -252,25 +252,32 @@ class Choosing:
         for strength in (10.0, 0.1):
             best = self._better(best, replace(best.choice, strength=strength))
         best = self._better(best, replace(best.choice, n_anchors=1))
+        best = self._grow(best)
+        finer = self._refine(best)
+        return best if finer is best else self._grow(finer)
+
+    def _grow(self, best: Trial) -> Trial:
+        """Fewer local models, or more as long as they gain."""
         start = best.choice.n_anchors
-        for n_anchors in self._sizes(start):
+        most = min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+        for n_anchors in (4, 64, 256, 1024):
+            if n_anchors > most or 4 < n_anchors < start:
+                continue
             trial = self._better(best, replace(best.choice, n_anchors=n_anchors))
             if trial is best and n_anchors > start:
                 break
             best = trial
-        for choice in self._neighbours(best.choice):
-            best = self._better(best, choice)
         return best
 
-    def _sizes(self, start: int) -> Iterator[int]:
-        most = min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
-        yield from (m for m in (4, 64, 256, 1024) if m != start and m <= most)
-
-    def _neighbours(self, choice: Choice) -> Iterator[Choice]:
-        for factor in (0.3, 3.0) if self._effort > 1 else (3.0,):
-            yield replace(choice, strength=float(f"{choice.strength * factor:.2g}"))
+    def _refine(self, best: Trial) -> Trial:
+        """Penalties and, where the effort allows, bins beside those of the best."""
+        choice = best.choice
+        for factor in (0.3, 3.0):
+            strength = float(f"{choice.strength * factor:.2g}")
+            best = self._better(best, replace(choice, strength=strength))
         if self._effort > 1 and choice.n_bins:
-            yield replace(choice, n_bins=2 * choice.n_bins)
+            best = self._better(best, replace(choice, n_bins=2 * choice.n_bins))
+        return best
 
     def _better(self, best: Trial, choice: Choice) -> Trial:
         if time.monotonic() >= self._deadline or self._tried(choice):
