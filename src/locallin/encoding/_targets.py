@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
-# Integers are taken as numbers from so many distinct values on, with fewer rows each.
-_MANY = 50
+# Integers with more distinct values are taken as numbers.
+_MOST_CLASSES = 50
 
 
 def is_number_target(y: np.ndarray, target_type: str) -> bool:
@@ -19,5 +19,4 @@ def is_number_target(y: np.ndarray, target_type: str) -> bool:
         )
     if kind == "continuous":
         return True
-    n_distinct = len(np.unique(y)) if y.dtype.kind in "iuf" else 0
-    return n_distinct > _MANY and len(y) < _MANY * n_distinct
+    return y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES

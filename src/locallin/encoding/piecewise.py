@@ -92,8 +92,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         alone.
     target_type : {"auto", "classes", "numbers"}, default="auto"
         What y is for strategy="tree". "auto" takes numbers with decimals as numbers,
-        and integers with more than 50 distinct values that fewer than 50 rows each
-        have; everything else as classes.
+        and integers with more than 50 distinct values; everything else as classes.
     outliers : {"clip", "extend"}, default="clip"
         Values beyond those of the training rows. "clip" takes them as the nearest one
         seen; "extend" lets the first and the last component go on along their lines,

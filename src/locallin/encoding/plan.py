@@ -212,7 +212,11 @@ def write_block(plan: Plan, raws: list[Raw], rows: slice, means, out) -> None:
     encode_block(read_only(values), plan.encoding, numbers)
     bent = np.flatnonzero(plan.is_bent)
     numbers[:, bent] /= np.sqrt(1 + (numbers[:, bent] / SMOOTH) ** 2)
-    out[:, plan.number_places] = numbers
+    done = 0
+    for place in plan.places:
+        n = place.means - place.numbers
+        out[:, place.numbers : place.means] = numbers[:, done : done + n]
+        done += n
     for j, (levels, place) in enumerate(zip(plan.levels, plan.places, strict=True)):
         if place.levels > place.means:
             found = means[j][rows] if j in means else None

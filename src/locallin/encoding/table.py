@@ -71,8 +71,8 @@ from locallin.engine.sklearn_api import (
 
 __all__ = ["TableEncoder"]
 
-# Rows that are encoded together.
-_BLOCK = 8192
+# Components that are made together: few enough for the cache.
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -514,21 +514,22 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
 
     def _encode(self, raws: list[Raw], means: dict[int, np.ndarray], n_rows: int):
         plan = plan_of(self)
+        blocks = row_blocks(n_rows, max(_BLOCK // max(plan.n_out, 1), 64))
         wants_sparse = self.sparse_output
         if wants_sparse == "auto":
             wants_sparse = is_sparse(plan)
         if not wants_sparse:
             out = np.zeros((n_rows, plan.n_out), self.dtype)
-            for start, stop in row_blocks(n_rows, _BLOCK):
+            for start, stop in blocks:
                 write_block(plan, raws, slice(start, stop), means, out[start:stop])
             return out
         check_sparse_output(self)
-        blocks = []
-        for start, stop in row_blocks(n_rows, _BLOCK):
+        parts = []
+        for start, stop in blocks:
             block = np.zeros((stop - start, plan.n_out), self.dtype)
             write_block(plan, raws, slice(start, stop), means, block)
-            blocks.append(sparse.csr_matrix(block))
-        return sparse.vstack(blocks, format="csr")
+            parts.append(sparse.csr_matrix(block))
+        return sparse.vstack(parts, format="csr")
 
     # What the components are
 
