@@ -115,6 +115,7 @@ def new_encoder(encoder, n_bins: int, seed: int):
         numbers="piecewise" if n_bins else "standard",
         n_bins=n_bins or 8,
         target_means="auto",
+        target_type="classes",
         sparse_output="auto",
         random_state=seed,
     )
