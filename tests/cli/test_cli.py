@@ -18,7 +18,13 @@ from sklearn.pipeline import Pipeline
 
 import locallin
 from locallin.cli import _files, main
-from locallin.cli._methods import METHODS, class_weight, method_parameters, value
+from locallin.cli._methods import (
+    METHODS,
+    SEARCHING,
+    class_weight,
+    method_parameters,
+    value,
+)
 
 COMMANDS = (
     "train",
@@ -30,6 +36,7 @@ COMMANDS = (
     "convert",
     "completion",
 )
+DU = ("--method", "du")
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +67,8 @@ def trained(tmp_path_factory, iris_text):
     """A model of iris.csv."""
     place = tmp_path_factory.mktemp("model")
     (place / "iris.csv").write_text(iris_text)
-    assert main(["train", str(place / "iris.csv"), str(place / "iris.model")]) == 0
+    paths = place / "iris.csv", place / "iris.model"
+    assert main(["train", *map(str, paths), "--method", "du"]) == 0
     return place / "iris.model"
 
 
@@ -93,7 +101,7 @@ def feed(monkeypatch, content):
 
 
 def test_train_predict_evaluate(capsys, iris):
-    out, _ = run(capsys, "train", "iris.csv", "a.model", "--n-anchors", 6)
+    out, _ = run(capsys, "train", "iris.csv", "a.model", *DU, "--n-anchors", 6)
     assert "setosa, versicolor, virginica" in out
     assert "species" in out
     run(capsys, "predict", "a.model", "iris.csv", "out.txt")
@@ -125,7 +133,7 @@ def test_every_method(capsys, iris, method):
 
 def test_the_same_command_gives_the_same_model(capsys, iris):
     for name in ("a.model", "b.model"):
-        run(capsys, "train", "iris.csv", name)
+        run(capsys, "train", "iris.csv", name, *DU)
     a, b = (_files.load_model(name, trust=False) for name in ("a.model", "b.model"))
     assert np.array_equal(a.classifier.coef_, b.classifier.coef_)
 
@@ -164,7 +172,7 @@ def test_every_parameter_has_an_option_and_a_text(capsys, method):
     names = {name for name, _ in method_parameters(method) if "__" not in name}
     kind = getattr(locallin, METHODS[method])
     left_out = set(kind().get_params(deep=False)) - names
-    assert left_out <= {"warm_start", "feature_map", "atlas"}
+    assert left_out <= {"warm_start", "feature_map", "atlas", "encoder"}
 
 
 def test_values_of_options():
@@ -184,7 +192,7 @@ def test_values_of_options():
     ],
 )
 def test_scaling_is_part_of_the_model(capsys, iris, scale, expected):
-    run(capsys, "train", "iris.csv", "a.model", "--scale", scale)
+    run(capsys, "train", "iris.csv", "a.model", *DU, "--scale", scale)
     model = _files.load_model("a.model", trust=False)
     assert isinstance(model.estimator, Pipeline)
     about = json.loads(run(capsys, "info", "a.model", "--json").out)
@@ -200,7 +208,7 @@ def test_libsvm_files(capsys, density):
     dump_svmlight_file(X, y, "data.svm", zero_based=False)
     with open("one.svm", "w") as file:
         file.write("0 1:1\n")
-    arguments = ["train", "data.svm", "a.model", "--n-features", 30, "--json"]
+    arguments = ["train", "data.svm", "a.model", *DU, "--n-features", 30, "--json"]
     result = json.loads(run(capsys, *arguments).out)
     assert result["classes"] == [-1, 1]
     assert result["scale"] == ("standard" if density == 1 else "maxabs")
@@ -238,7 +246,7 @@ def test_standard_input_and_output(capsys, monkeypatch, model, iris):
     feed(monkeypatch, iris)
     assert run(capsys, "predict", model, "-", "-").out == expected
     feed(monkeypatch, iris)
-    run(capsys, "train", "-", "other.model")
+    run(capsys, "train", "-", "other.model", *DU)
     assert run(capsys, "predict", "other.model", "iris.csv").out == expected
 
 
@@ -271,7 +279,7 @@ def test_predictions_as_scores_and_json(capsys, model):
 def test_two_classes_have_one_score(capsys):
     X, y = make_moons(100, noise=0.1, random_state=0)
     np.savez("moons.npz", X=X, y=y)
-    run(capsys, "train", "moons.npz", "a.model")
+    run(capsys, "train", "moons.npz", "a.model", *DU)
     out = run(capsys, "predict", "a.model", "moons.npz", "--output", "scores").out
     assert out.splitlines()[0] == "label,score_1"
     for line in out.splitlines()[1:]:
@@ -284,20 +292,20 @@ def test_two_classes_have_one_score(capsys):
 
 
 def test_prediction_in_blocks_is_that_of_the_whole(capsys, monkeypatch, model):
-    from locallin.cli import _commands
+    from locallin.cli import _serving
 
     arguments = ["predict", model, "iris.csv", "--output", "scores"]
     whole = run(capsys, *arguments).out
-    monkeypatch.setattr(_commands, "_LARGEST_BLOCK", 7)
+    monkeypatch.setattr(_serving, "_LARGEST_BLOCK", 7)
     sizes = []
-    blocks = _commands.blocks
+    blocks = _serving.blocks
 
     def spied(*arguments):
         for X, y in blocks(*arguments):
             sizes.append(X.shape[0])
             yield X, y
 
-    monkeypatch.setattr(_commands, "blocks", spied)
+    monkeypatch.setattr(_serving, "blocks", spied)
     pieces = run(capsys, *arguments).out
     assert max(sizes) == 7
     for a, b in zip(whole.splitlines()[1:], pieces.splitlines()[1:], strict=True):
@@ -412,7 +420,7 @@ def test_every_trial_may_fail(capsys, iris):
     assert not os.path.exists("a.model")
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "ll-cv"])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in SEARCHING])
 def test_tuning_of_every_method(capsys, iris, method):
     arguments = ["tune", "iris.csv", "a.model", "--method", method, "--folds", 1]
     out, _ = run(capsys, *arguments, "--trials", 3, "--json")
@@ -552,8 +560,8 @@ def test_usage_errors_are_one_line(capsys, iris):
         ["train", "iris.csv"],
         ["train", "iris.csv", "a.model", "--method", "nothing"],
         ["train", "iris.csv", "a.model", "--n-models", "3"],
-        ["train", "iris.csv", "a.model", "--loss", "nothing"],
-        ["train", "iris.csv", "a.model", "--n-anchors", "-1"],
+        ["train", "iris.csv", "a.model", *DU, "--loss", "nothing"],
+        ["train", "iris.csv", "a.model", *DU, "--n-anchors", "-1"],
         ["train", "iris.csv", "a.model", "--label", "0"],
         ["train", "iris.csv", "a.model", "--class-weight", "rose:2"],
         ["train", "iris.csv", "a.model", "--method", "atlas", "--atlas-mdl", "-1"],
@@ -565,11 +573,11 @@ def test_usage_errors_are_one_line(capsys, iris):
 
 
 def test_a_mistyped_option_is_named(capsys, iris):
-    train = ["train", "iris.csv", "a.model"]
+    train = ["train", "iris.csv", "a.model", *DU]
     error = fails(capsys, *train, "--n-anchor", "5", code=2)
     assert "no option --n-anchor; did you mean --n-anchors?" in error
     assert "see locallin train --help" in error
-    error = fails(capsys, "train", "--n-anchor=5", "iris.csv", "a.model", code=2)
+    error = fails(capsys, "train", "--n-anchor=5", "iris.csv", "a.model", *DU, code=2)
     assert "no option --n-anchor; did you mean" in error
     error = fails(capsys, *train, "--n-models", "5", code=2)
     assert "--n-models is for other methods: --method ml3" in error
@@ -583,7 +591,7 @@ def test_errors_in_data_are_one_line(capsys, iris, model):
     error = fails(capsys, "train", "iris.csv", "a.model", "--label", "kind")
     assert "no label column 'kind'" in error
     error = fails(capsys, "train", "iris.csv", "a.model", "--label", "1")
-    assert "'species'" in error
+    assert "the label, the column 'sepal length', holds 35 different numbers" in error
     with open("one.csv", "w") as file:
         file.write("1,2,a\n3,4,a\n")
     assert "one class only" in fails(capsys, "train", "one.csv", "a.model")
@@ -617,7 +625,7 @@ def test_a_failed_command_leaves_files_alone(capsys, iris, model):
     with open("out.txt", "w") as file:
         file.write("before")
     lines = iris.splitlines()
-    lines[100] = lines[100].replace(",", ",x", 1)
+    lines[100] = lines[100].replace(",", ",1,", 1)
     with open("bad.csv", "w") as file:
         file.write("\n".join(lines))
     fails(capsys, "train", "bad.csv", model, "--force")
@@ -637,7 +645,7 @@ def test_warnings_of_a_fit_are_told(capsys, iris):
 
 def test_pickles_need_trust(capsys, monkeypatch, iris):
     monkeypatch.setattr(_files, "find_spec", lambda name: None)
-    err = run(capsys, "train", "iris.csv", "a.model").err
+    err = run(capsys, "train", "iris.csv", "a.model", *DU).err
     assert "is a pickle, to be loaded with --trust" in err
     assert "can run any code" in fails(capsys, "predict", "a.model", "iris.csv")
     assert run(capsys, "predict", "a.model", "iris.csv", "--trust").out
@@ -680,7 +688,7 @@ def test_as_a_process(iris, folder):
             **settings,
         )
 
-    done = call("train", "-", "a.model", input=iris)
+    done = call("train", "-", "a.model", *DU, input=iris)
     assert done.returncode == 0, done.stderr
     done = call("predict", "a.model", "-", input=iris)
     assert done.stdout.split().count("setosa") == 50
@@ -713,6 +721,8 @@ def test_too_many_folds_leave_no_file(capsys, folder, iris):
 
 
 def test_steps_that_are_too_long_leave_no_model(capsys, folder, iris):
-    error = fails(capsys, "train", "iris.csv", "long.skops", "--learning-rate", "1e300")
+    error = fails(
+        capsys, "train", "iris.csv", "long.skops", *DU, "--learning-rate", "1e300"
+    )
     assert "learning rates" in error
     assert not (folder / "long.skops").exists()

@@ -13,6 +13,9 @@ from locallin.cli import main
 pytest.importorskip("rich", reason="rich is not installed")
 
 
+TRAIN = ["train", "moons.npz", "a.model", "--method", "du", "--max-iter", "3"]
+
+
 class Terminal(io.StringIO):
     """Standard error that a person looks at."""
 
@@ -41,7 +44,7 @@ def watched(monkeypatch):
 def test_training_shows_a_bar(monkeypatch, capsys):
     pytest.importorskip("sklearn.callback", reason="scikit-learn has no progress bar")
     terminal = watched(monkeypatch)
-    assert main(["train", "moons.npz", "a.model", "--max-iter", "3", "--json"]) == 0
+    assert main([*TRAIN, "--json"]) == 0
     assert "DULLSVMClassifier - fit" in terminal.getvalue()
     assert "100%" in terminal.getvalue()
     assert json.loads(capsys.readouterr().out)["rows"] == 200
@@ -58,5 +61,5 @@ def test_tuning_shows_a_bar(monkeypatch, capsys):
 
 
 def test_no_bar_where_nobody_looks(capsys):
-    assert main(["train", "moons.npz", "a.model", "--max-iter", "3"]) == 0
+    assert main(TRAIN) == 0
     assert "%" not in capsys.readouterr().err

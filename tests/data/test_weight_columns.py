@@ -140,7 +140,8 @@ def test_train_counts_rows_by_their_weights(tmp_path, capsys, stream):
             row[1] = str(weight)
         weighted.write_text("\n".join([header, *map(",".join, cells)]) + "\n")
         command = ["train", str(weighted), str(out), "--weight", "w", "--force"]
-        command += ["--n-anchors", "4", "--random-state", "0", *stream]
+        command += ["--method", "du", "--n-anchors", "4", "--random-state", "0"]
+        command += stream
         return scores_of(out, file, capsys) if main(command) == 0 else None
 
     found = scores(*W)

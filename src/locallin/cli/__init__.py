@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from locallin.cli._methods import DEFAULT_METHOD, METHODS
+from locallin.cli._methods import METHODS, default_method
 from locallin.cli._parser import FITTING, UsageError, header_choice, parse
 
 __all__ = ["main"]
@@ -69,8 +69,11 @@ def _method_of(argv: list[str]) -> str | None:
         return None
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--method", nargs="?")
-    method = parser.parse_known_args(argv)[0].method
-    return method if method in METHODS else DEFAULT_METHOD
+    parser.add_argument("--stream", action="store_true")
+    given = parser.parse_known_args(argv)[0]
+    if given.method in METHODS:
+        return given.method
+    return default_method(argv[0], given.stream)
 
 
 def _run(args: argparse.Namespace) -> int:

@@ -2,41 +2,50 @@
 
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+from sklearn.metrics import confusion_matrix
 
 from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._methods import method_of
 from locallin.cli._output import note, pairs, show
 from locallin.cli._parser import UsageError
+from locallin.cli._scores import (
+    class_lines,
+    confusion_lines,
+    overall_scores,
+    ranking_scores,
+    scores_by_class,
+)
+from locallin.cli._serving import model_blocks
 from locallin.cli._streaming import train_in_blocks
 from locallin.cli._training import (
     Trained,
     checked_settings,
     fit_model,
     make_pipeline,
-    reading_options,
     scaling,
     store,
     training_data,
     with_classes,
 )
-from locallin.data import DataError, write_predictions
-from locallin.data.predictions import rows_of_a_block
-from locallin.data.reading import blocks
+from locallin.data import DataError
+from locallin.data.frames import is_frame
+from locallin.data.predictions import prediction_function, write_columns
 from locallin.engine.files import replacing
+from locallin.engine.sklearn_api import safe_indexing
 from locallin.inspection.columns import is_missing, is_number
 from locallin.inspection.text import plain, shown_value
 from locallin.inspection.unwrap import classifier_in
 
-_LARGEST_BLOCK = 16384
+_ROWS_AT_ONCE = 16384
+# Classes whose confusions are still a table to look at.
+_SHOWN_CLASSES = 12
+# What ranks rows, the better first.
+_RANKING = ("predict_proba", "decision_function")
 _PREDICTIONS = {
     "label": "predict",
     "scores": "decision_function",
@@ -64,10 +73,19 @@ def train(args) -> int:
         "label": _shown_label(about["label"]),
         "scale": scale,
         "training_accuracy": right / about["rows"],
+        "held_out_accuracy": _held_out_accuracy(model.classifier),
         "seconds": about["seconds"],
     }
     show(args, result, pairs(result))
     return 130 if about["interrupted"] else 0
+
+
+def _held_out_accuracy(classifier) -> float | None:
+    """That of the choice that was made on held-out rows, where there was one."""
+    trials = getattr(classifier, "search_path_", None)
+    if not trials:
+        return None
+    return 1 - min(trials, key=lambda trial: trial["log_loss"])["error"]
 
 
 def _train_at_once(args, settings) -> Trained:
@@ -76,25 +94,16 @@ def _train_at_once(args, settings) -> Trained:
     settings = with_classes(settings, data.y)
     pipeline = make_pipeline(scale, args.method, settings)
     model = fit_model(pipeline, data, about, weights)
-    starts = range(0, len(data.y), _LARGEST_BLOCK)
-    rows = (slice(start, start + _LARGEST_BLOCK) for start in starts)
-    return Trained(model, scale, ((data.X[r], data.y[r]) for r in rows))
+    starts = range(0, len(data.y), _ROWS_AT_ONCE)
+    rows = (slice(start, start + _ROWS_AT_ONCE) for start in starts)
+    parts = ((safe_indexing(data.X, r), data.y[r]) for r in rows)
+    return Trained(model, scale, parts)
 
 
 def _shown_label(label) -> str | None:
     if isinstance(label, int):
         return f"column {label + 1}"
     return None if label == "auto" else label
-
-
-def model_blocks(model: Model, args, *, labels=False, largest: int | None = None):
-    """Blocks of a command's data as the model takes them."""
-    size = rows_of_a_block(model.estimator.n_features_in_, largest or _LARGEST_BLOCK)
-    options = replace(reading_options(args, model), with_labels=labels)
-    for X, y in blocks(args.data, size, options, model.classifier.classes_):
-        if sparse.issparse(X) and model.about.get("dense"):
-            X = X.toarray()
-        yield X, y
 
 
 def predict(args) -> int:
@@ -105,22 +114,29 @@ def predict(args) -> int:
         raise ValueError(
             "the model has no probabilities: train it with --loss logistic"
         )
-    write_predictions(
-        model.estimator,
-        partial(model_blocks, model, args),
+    write_columns(
+        _predictions(model, args, method),
         sys.stdout if args.out == "-" else check_output(args.out, args.force),
-        method=method,
-        with_label=True,
-        output_format="json" if args.json else None,
+        "json" if args.json else None,
+        model.classifier.classes_,
     )
     return 0
+
+
+def _predictions(model: Model, args, method: str) -> Iterator[tuple]:
+    """Names and columns to write: what is kept of the rows, and what is predicted."""
+    predict = prediction_function(model.estimator, method, with_label=True)
+    for rows in model_blocks(model, args):
+        names, columns = predict(rows.X)
+        kept = [f"input_{name}" if name in names else name for name in rows.kept]
+        yield [*kept, *names], [*rows.kept.values(), *columns]
 
 
 def evaluate(args) -> int:
     """Compare predictions with the labels of a file."""
     model = load_model(args.model, args.trust)
-    truth, predicted = _truth_and_predictions(model, args)
-    classes = model.classifier.classes_
+    truth, predicted, scores = _truth_and_predictions(model, args)
+    classes = np.asarray(model.classifier.classes_)
     strange = np.setdiff1d(truth, classes)
     if np.isin(truth, strange).all():
         raise DataError(
@@ -131,56 +147,36 @@ def evaluate(args) -> int:
     if len(strange):
         note(f"classes that the model does not know: {', '.join(map(str, strange))}")
     labels = np.concatenate([classes, strange])
-    by_class = _scores_by_class(truth, predicted, labels)
-    result = _overall_scores(truth, predicted, by_class)
-    lines = [*pairs(result), "", *_class_lines(by_class)]
+    by_class = scores_by_class(truth, predicted, labels)
+    result = overall_scores(truth, predicted, by_class)
+    if scores is not None and not len(strange):
+        result |= ranking_scores(truth, scores, classes)
     confusion = confusion_matrix(truth, predicted, labels=labels)
+    lines = [*pairs(result), "", *class_lines(by_class)]
+    if len(labels) <= _SHOWN_CLASSES:
+        lines += ["", *confusion_lines(confusion, labels)]
     show(args, result | {"classes": by_class, "confusion": confusion}, lines)
     return 0
 
 
-def _truth_and_predictions(model: Model, args) -> tuple[np.ndarray, np.ndarray]:
-    truth, predicted = [], []
-    for X, y in model_blocks(model, args, labels=True):
+def _truth_and_predictions(model: Model, args):
+    """Labels, predicted ones, and probabilities or scores or None."""
+    method = next((m for m in _RANKING if hasattr(model.estimator, m)), None)
+    truth, predicted, scores = [], [], []
+    for X, y, _ in model_blocks(model, args, labels=True):
         if y is None:
             raise DataError(
                 f"{args.data} has no labels to compare with; --label names the column."
             )
         truth.append(y)
         predicted.append(model.estimator.predict(X))
-    return np.concatenate(truth), np.concatenate(predicted)
-
-
-def _scores_by_class(truth, predicted, labels: np.ndarray) -> list[dict[str, Any]]:
-    scores = precision_recall_fscore_support(
-        truth, predicted, labels=labels, zero_division=0
+        if method is not None:
+            scores.append(getattr(model.estimator, method)(X))
+    return (
+        np.concatenate(truth),
+        np.concatenate(predicted),
+        np.concatenate(scores) if scores else None,
     )
-    return [
-        {"class": label, "precision": p, "recall": r, "f1": f, "rows": n}
-        for label, p, r, f, n in zip(labels.tolist(), *scores, strict=True)
-    ]
-
-
-def _overall_scores(truth, predicted, by_class) -> dict[str, Any]:
-    accuracy = float(np.mean(truth == predicted))
-    present = [scores for scores in by_class if scores["rows"] > 0]
-    return {
-        "rows": len(truth),
-        "accuracy": accuracy,
-        "error": 1 - accuracy,
-        "balanced_accuracy": float(np.mean([one["recall"] for one in present])),
-        "macro_f1": float(np.mean([one["f1"] for one in present])),
-    }
-
-
-def _class_lines(by_class: list[dict[str, Any]]) -> list[str]:
-    """A table of the scores of each class."""
-    width = max(len("class"), *(len(str(scores["class"])) for scores in by_class))
-    return [f"{'class':{width}}  precision  recall      f1    rows"] + [
-        f"{one['class']!s:{width}}  {one['precision']:9.4f}  {one['recall']:6.4f}  "
-        f"{one['f1']:6.4f}  {one['rows']:6d}"
-        for one in by_class
-    ]
 
 
 def explain(args) -> int:
@@ -201,14 +197,18 @@ def explain(args) -> int:
 def _explained_rows(model: Model, args) -> Iterator[dict[str, Any]]:
     from locallin.inspection import explain as explanation_of
 
-    names = model.about.get("names")
-    for X, _ in model_blocks(model, args, largest=min(64, args.rows)):
+    for X, _, kept in model_blocks(model, args, largest=min(64, args.rows)):
+        names = None if is_frame(X) else model.about.get("names")
         explanation = explanation_of(model.estimator, X, feature_names=names)
-        yield from _explained(explanation, args.top)
+        for place, row in enumerate(_explained(explanation, args.top)):
+            yield {name: column[place] for name, column in kept.items()} | row
 
 
 def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
-    yield f"row {row['row']}: {row['label']}, score {row['score']:.6g}"
+    known = ("row", "label", "score", "contributions", "others", "constant")
+    named = [f"{name} {value}" for name, value in row.items() if name not in known]
+    which = f" ({', '.join(named)})" if named else ""
+    yield f"row {row['row']}{which}: {row['label']}, score {row['score']:.6g}"
     parts = [
         (plain(part["feature"]), shown_value(part["value"]), part["contribution"])
         for part in row["contributions"]
@@ -277,8 +277,14 @@ def info(args) -> int:
         "features": classifier.n_features_in_,
         "names": about.get("names"),
         "label": _shown_label(about.get("label")),
+        **_columns_by_kind(about.get("columns")),
+        "id": about.get("id"),
         "anchors": len(classifier.anchors_)
         if hasattr(classifier, "anchors_")
+        else None,
+        "chosen": getattr(classifier, "chosen_", None),
+        "members": len(classifier.model_.members_)
+        if hasattr(classifier, "model_")
         else None,
         **{name.rstrip("_"): value for name, value in fitted.items()},
         "trained_on_rows": about.get("rows"),
@@ -291,6 +297,14 @@ def info(args) -> int:
     return 0
 
 
+def _columns_by_kind(kinds: dict[str, str] | None) -> dict[str, Any]:
+    """Columns of a table, under what they are taken as."""
+    found: dict[str, list[str]] = {}
+    for name, kind in (kinds or {}).items():
+        found.setdefault(f"columns_{kind.split()[0]}", []).append(name)
+    return dict(found)
+
+
 def convert(args) -> int:
     """Write a model as ONNX or as C."""
     path = check_output(args.out, args.force)
@@ -299,12 +313,18 @@ def convert(args) -> int:
         raise UsageError(f"{path}: give it the extension .onnx, .c or .h, or --to")
     export = _exporter(kind, args.name)
     model = load_model(args.model, args.trust)
-    content = export(model.estimator)
+    content = export(_to_export(model))
     with replacing(path) as temporary:
         temporary.write_bytes(content)
     result = {"model": args.model, "out": str(path), "format": kind}
     show(args, result | {"bytes": len(content)}, pairs(result))
     return 0
+
+
+def _to_export(model: Model):
+    """The model, in steps that can be written one by one."""
+    steps = getattr(model.classifier, "to_pipeline", None)
+    return model.estimator if steps is None else steps()
 
 
 def _exporter(kind: str, name: str) -> Callable[[Any], bytes]:

@@ -7,9 +7,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import joblib
+
+from locallin.cli._output import fitting
 from locallin.cli._parser import UsageError
 from locallin.engine.files import replacing
 from locallin.export.files import load, save
+
+# The first bytes of pickles, and of those that joblib has packed.
+_PICKLES = (pickle.PROTO, b"x\x01", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZ", b"\xfd7zXZ",
+            b"\x5d\x00\x00")  # fmt: skip
 
 
 @dataclass
@@ -71,7 +78,7 @@ def load_model(path, trust: bool) -> Model:
         raise FileNotFoundError(f"{path}: there is no such file")
     if zipfile.is_zipfile(path):
         content = _load_skops(path, trust)
-    elif path.read_bytes()[:1] != pickle.PROTO:
+    elif not path.read_bytes()[:6].startswith(_PICKLES):
         raise ValueError(f"{path} is not a model file")
     elif not trust:
         raise ValueError(
@@ -94,7 +101,8 @@ def _load_skops(path: Path, trust: bool):
 
         trusted = skops.io.get_untrusted_types(file=path)
     try:
-        return load(path, trusted=trusted)
+        with fitting():
+            return load(path, trusted=trusted)
     except ValueError as error:
         advice = str(error).replace("pass trusted=...", "pass --trust.")
         raise ValueError(advice) from error
@@ -102,6 +110,7 @@ def _load_skops(path: Path, trust: bool):
 
 def _load_pickle(path: Path):
     try:
-        return pickle.loads(path.read_bytes())
+        with fitting():
+            return joblib.load(path)
     except Exception as error:
         raise ValueError(f"{path} cannot be loaded: {error}") from error

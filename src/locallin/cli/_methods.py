@@ -12,6 +12,7 @@ import locallin
 from locallin.engine.sklearn_api import parameter_choices
 
 METHODS = {
+    "local": "LocallyLinearClassifier",
     "du": "DULLSVMClassifier",
     "ll": "LLSVMClassifier",
     "ll-cv": "LLSVMClassifierCV",
@@ -19,14 +20,23 @@ METHODS = {
     "ml3": "ML3Classifier",
     "atlas": "AtlasClassifier",
 }
-DEFAULT_METHOD = "du"
+# The method that encodes tables, and chooses its settings.
+TABLE_METHOD = "local"
+# Those that search settings themselves.
+SEARCHING = (TABLE_METHOD, "ll-cv")
+_BLOCKWISE_METHOD = "du"
 
 # Objects, and what makes no sense in a process that fits once.
-_NOT_OPTIONS = {"warm_start", "feature_map", "atlas", "output"}
+_NOT_OPTIONS = {"warm_start", "feature_map", "atlas", "output", "encoder"}
 # The same command gives the same model.
 _DEFAULTS = {"random_state": 0}
 # Options of the atlas inside AtlasClassifier begin with this.
 _ATLAS = "atlas__"
+
+
+def default_method(command: str | None, stream: bool) -> str:
+    """The method of a command that names none."""
+    return _BLOCKWISE_METHOD if stream or command == "tune" else TABLE_METHOD
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ from typing import Any, NoReturn
 
 import locallin
 from locallin.cli._methods import (
-    DEFAULT_METHOD,
     METHODS,
+    SEARCHING,
     add_parameters,
+    default_method,
     methods_with,
 )
 
@@ -57,6 +58,8 @@ def parse(argv: Sequence[str], method: str | None) -> argparse.Namespace:
     args, unknown = parser.parse_known_args(argv)
     if unknown:
         args.parser.refuse(unknown[0])
+    if args.command in FITTING and args.method is None:
+        args.method = default_method(args.command, getattr(args, "stream", False))
     return args
 
 
@@ -162,8 +165,7 @@ def _add_tune(add, methods) -> None:
     command.add_argument(
         "--restart", action="store_true", help="forget the trials in the log"
     )
-    # ll-cv is a search of its own.
-    _fitting(command, methods, [name for name in METHODS if name != "ll-cv"])
+    _fitting(command, methods, [name for name in METHODS if name not in SEARCHING])
 
 
 def _fitting(command, methods, possible):
@@ -173,19 +175,20 @@ def _fitting(command, methods, possible):
     command.add_argument(
         "--method",
         choices=list(possible),
-        default=DEFAULT_METHOD,
-        help="the classifier (%(default)s); its parameters are options, listed by "
-        "--method NAME --help",
+        help=f"the classifier ({default_method(command.prog.split()[-1], False)}; du "
+        "with --stream); its parameters are options, listed by --method NAME --help",
     )
     command.add_argument(
         "--scale",
         choices=_SCALES,
         default="auto",
         help="scale features to deviation 1 (standard) or largest value 1 (maxabs), or "
-        "rows to norm 1; auto is standard, and maxabs for sparse data",
+        "rows to norm 1; auto is standard, and maxabs for sparse data. For numbers: "
+        "tables with text or gaps, and the method local, are encoded",
     )
     _force(command)
     _json(command)
+    _columns(command)
     group = _reading(command)
     group.add_argument(
         "--n-features",
@@ -195,6 +198,25 @@ def _fitting(command, methods, possible):
     if methods := [method for method in methods if method in possible]:
         add_parameters(command, methods)
     return group
+
+
+def _columns(command) -> None:
+    group = command.add_argument_group("columns, by name or position from 1")
+    for option, help in (
+        ("--ignore", "leave them out"),
+        ("--categorical", "take them as categories"),
+        ("--numeric", "take them as numbers"),
+        ("--date", "take them as dates"),
+    ):
+        group.add_argument(
+            option, type=_column, nargs="+", default=[], metavar="COLUMN", help=help
+        )
+    group.add_argument(
+        "--id",
+        type=_column,
+        metavar="COLUMN",
+        help="names the rows: left out, and written beside predictions",
+    )
 
 
 def _add_predict(add) -> None:
@@ -210,6 +232,21 @@ def _add_predict(add) -> None:
         default="label",
         help="what to write: the label alone, or with it scores or probabilities, as "
         "CSV (%(default)s)",
+    )
+    command.add_argument(
+        "--proba",
+        action="store_const",
+        dest="output",
+        const="proba",
+        help="the same as --output proba",
+    )
+    command.add_argument(
+        "--keep",
+        type=_column,
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of DATA to copy, beside the --id of training; after OUT",
     )
     _force(command)
     _json(command, "write a JSON object per line")
@@ -335,6 +372,19 @@ def _reading(command):
         choices=_YES_NO,
         default="auto",
         help="whether CSV begins with names (default: auto)",
+    )
+    group.add_argument(
+        "--decimal", type=_character, help="sign of decimals in CSV (default: .)"
+    )
+    group.add_argument(
+        "--thousands", type=_character, help="sign between thousands in CSV"
+    )
+    group.add_argument(
+        "--na",
+        nargs="+",
+        metavar="TEXT",
+        help="words for missing values beside an empty cell (default in CSV: NA, N/A, "
+        "NaN, null, None, ?)",
     )
     group.add_argument(
         "--zero-based", action="store_true", help="LIBSVM features count from 0"

@@ -3,9 +3,10 @@
 import numpy as np
 from scipy import sparse
 
-from locallin.cli._commands import model_blocks
 from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._output import pairs, show
+from locallin.cli._serving import model_blocks
+from locallin.data.frames import is_frame, on_top
 from locallin.engine.files import replacing
 from locallin.report.build import build_report
 
@@ -19,7 +20,7 @@ def report(args) -> int:
         model.estimator,
         X,
         y,
-        feature_names=model.about.get("names"),
+        feature_names=None if is_frame(X) else model.about.get("names"),
         rows=args.rows,
         title=args.title,
         first_row=1,
@@ -45,12 +46,12 @@ def report(args) -> int:
 
 def _all_rows(model: Model, args):
     """Rows and labels of a file; None where there are no labels."""
-    parts, labels = zip(
+    parts, labels, _ = zip(
         *model_blocks(model, args, labels=not args.no_labels), strict=True
     )
     if sparse.issparse(parts[0]):
         X = sparse.vstack(parts, format="csr")
     else:
-        X = np.concatenate(parts)
+        X = on_top(parts) if is_frame(parts[0]) else np.concatenate(parts)
     known = not args.no_labels and labels[0] is not None
     return X, np.concatenate(labels) if known else None

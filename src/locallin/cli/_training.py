@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,13 +17,29 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 import locallin
 from locallin.cli._files import Model, save_model
-from locallin.cli._methods import chosen_parameters, make_estimator
+from locallin.cli._methods import (
+    METHODS,
+    TABLE_METHOD,
+    chosen_parameters,
+    make_estimator,
+)
 from locallin.cli._output import fitting, note
 from locallin.cli._parser import UsageError
+from locallin.cli._tables import (
+    asks_for_table,
+    check_label,
+    read_kinds,
+    signs_of,
+    tell_notes,
+    typed_table,
+)
 from locallin.data import DataError
+from locallin.data.blocks import is_table
 from locallin.data.columns import Columns
+from locallin.data.frames import as_frame, is_frame
 from locallin.data.reading import load
-from locallin.data.source import Options
+from locallin.data.source import NoNumbersError, Options
+from locallin.encoding.table import TableEncoder
 from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
@@ -51,6 +69,7 @@ class Trained(NamedTuple):
 def reading_options(args, model: Model | None = None) -> Options:
     """Options of reading the data of a command, for a model where there is one."""
     about = {} if model is None else model.about
+    na = about.get("na") if args.na is None else args.na
     label = about.get("label", "auto") if args.label is None else args.label
     features = about.get("names")
     if model is not None and features is None:
@@ -63,24 +82,68 @@ def reading_options(args, model: Model | None = None) -> Options:
         args.header,
         args.zero_based or about.get("zero_based", False),
         weight=getattr(args, "weight", None),
+        ignore=_left_out(args) if model is None else tuple(about.get("left_out", ())),
+        na=None if na is None else tuple(na),
     )
+
+
+def _left_out(args) -> tuple[str | int, ...]:
+    """Columns that are no features."""
+    return (*args.ignore, *([] if args.id is None else [args.id]))
 
 
 def training_data(args) -> tuple[LabelledRows, Any, dict[str, Any]]:
     """Rows to train on, their weights, and what a model has to know about them."""
-    data, columns, weights = load(args.data, reading_options(args))
+    data, columns, weights = _load(args)
     X, y, names = data
     if y is None:
         raise DataError(f"{args.data} has no labels to learn from.")
+    check_label(args, columns, y)
     check_classes(args, np.unique(y))
+    label, n_rows = _label_place(columns), len(y)
+    if is_table(X):
+        kinds = read_kinds(args, X, columns)
+        names = list(kinds)
+        about = about_data(args, names, label, True, n_rows)
+        about |= about_table(args, kinds, columns)
+        frame = as_frame(typed_table(args, X, kinds))
+        return LabelledRows(frame, y, names), weights, about
     if args.n_features is not None:
         X = _widened(args, X)
     dense = is_dense(args, X)
     if dense and sparse.issparse(X):
         X = X.toarray()
-    label = _label_place(columns)
-    about = about_data(args, names, label, dense, X.shape[0])
+    about = about_data(args, names, label, dense, n_rows)
+    if args.ignore and names is None:
+        about["left_out"] = list(_left_out(args))
     return LabelledRows(X, y, names), weights, about
+
+
+def _load(args):
+    """Rows of numbers, or a table where there is text or a gap, or one is asked for."""
+    options = reading_options(args)
+    if args.method == TABLE_METHOD or asks_for_table(args):
+        return load(args.data, replace(options, table=True))
+    try:
+        return load(args.data, options)
+    except NoNumbersError:
+        if str(args.data) == "-" or find_spec("pyarrow") is None:
+            raise
+        return load(args.data, replace(options, table=True))
+
+
+def about_table(args, kinds: dict[str, str], columns: Columns) -> dict[str, Any]:
+    """Facts that a model keeps about the table it was trained on."""
+    signs = signs_of(args)
+    return {
+        "columns": kinds,
+        "id": args.id,
+        "decimal": signs.decimal,
+        "thousands": signs.thousands,
+        "na": args.na,
+        # Columns without names are found by their places.
+        "left_out": list(_left_out(args)) if columns.names is None else [],
+    }
 
 
 def is_dense(args, X) -> bool:
@@ -132,6 +195,13 @@ def _label_place(columns: Columns) -> str | int:
 
 def scaling(args, X) -> str:
     """The name of the scaling in use."""
+    if args.method == TABLE_METHOD or is_frame(X):
+        if args.scale != "auto":
+            raise UsageError(
+                f"--scale {args.scale} is for numbers and --method "
+                f"{', '.join(m for m in METHODS if m != TABLE_METHOD)}: this is encoded"
+            )
+        return "none" if args.method == TABLE_METHOD else "table"
     if args.scale != "auto":
         return args.scale
     return "maxabs" if sparse.issparse(X) else "standard"
@@ -142,6 +212,11 @@ def make_pipeline(scale: str, method: str, settings: dict[str, Any]) -> Pipeline
     classifier = ("classifier", make_estimator(method, settings))
     if scale == "none":
         return Pipeline([classifier])
+    if scale == "table":
+        encoder = TableEncoder(
+            target_means="auto", random_state=settings.get("random_state")
+        )
+        return Pipeline([("encoder", encoder), classifier])
     return Pipeline([("scaler", _SCALERS[scale]()), classifier])
 
 
@@ -150,7 +225,10 @@ def checked_settings(args) -> dict[str, Any]:
     settings = chosen_parameters(args)
     estimator = make_estimator(args.method, settings)
     try:
-        check_parameters(estimator)
+        if args.method == TABLE_METHOD:
+            validate_parameters(estimator)
+        else:
+            check_parameters(estimator)
         if getattr(estimator, "atlas", None) is not None:
             validate_parameters(estimator.atlas)
     except (ValueError, TypeError) as error:
@@ -200,19 +278,22 @@ def fit_model(
     # Step by step, because a step of a pipeline can have no progress bar.
     began = time.perf_counter()
     with np.errstate(over="ignore", invalid="ignore"):
-        X = pipeline[:-1].fit_transform(data.X) if len(pipeline) > 1 else data.X
+        X = data.X
+        if len(pipeline) > 1:
+            X = pipeline[:-1].fit_transform(X, data.y)
     _check_scaled(X, data)
     classifier = pipeline[-1]
     with _progress_bar(classifier):
         interrupted = was_interrupted(
             classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
         )
+    tell_notes(getattr(classifier, "encoder_", pipeline[0]))
     return Model(pipeline, {**about, **ending(began, interrupted)})
 
 
 def _check_scaled(X, data: LabelledRows) -> None:
     """Refuse rows whose squares leave the range, of which scaling makes NaN."""
-    if sparse.issparse(X) or all_finite(X):
+    if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or all_finite(X):
         return
     column = np.flatnonzero(~np.isfinite(X).all(axis=0))[0]
     name = column + 1 if data.names is None else repr(data.names[column])

@@ -41,6 +41,7 @@ from locallin.cli._training import (
 )
 from locallin.engine.files import replacing
 from locallin.engine.optional import import_optional
+from locallin.engine.sklearn_api import safe_indexing
 
 if TYPE_CHECKING:
     from optuna import Study, Trial
@@ -247,7 +248,7 @@ def _trials(study: Study) -> list[Record]:
 
 def _objective(search: Search) -> Callable[[Trial], float | None]:
     splits = _splits(search)
-    unit = _unit(search.scale, search.data.X)
+    unit = _unit(search.scale, search.data.X, search.data.y)
 
     def objective(trial: Trial) -> float | None:
         first = not _trials(trial.study)
@@ -276,10 +277,10 @@ def _splits(search: Search) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(splitter.split(data.X, data.y))
 
 
-def _unit(scale: str, X) -> float:
+def _unit(scale: str, X, y) -> float:
     """Mean |x|^2 / n of the scaled rows."""
     scaler = make_pipeline(scale, "du", {})[:-1]
-    X = scaler.fit_transform(X) if len(scaler) else X
+    X = scaler.fit_transform(X, y) if len(scaler) else X
     squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
     return float(squares) / X.shape[0] ** 2 or 1.0
 
@@ -303,8 +304,9 @@ def _tried(drawn: dict[str, Any], search: Search, splits) -> Record:
             settings = {**search.fixed, **drawn}
             pipeline = make_pipeline(search.scale, search.method, settings)
             with fitting(quiet=True):
-                pipeline.fit(data.X[rows], data.y[rows])
-                scores.append(float(scorer(pipeline, data.X[held], data.y[held])))
+                pipeline.fit(safe_indexing(data.X, rows), data.y[rows])
+                unseen = safe_indexing(data.X, held)
+                scores.append(float(scorer(pipeline, unseen, data.y[held])))
     except (ValueError, ArithmeticError) as error:
         problem = " ".join(str(error).split())
     score = None if problem else float(np.mean(scores))

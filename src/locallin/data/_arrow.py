@@ -10,7 +10,8 @@ import numpy as np
 
 from locallin.data.blocks import check_finite, regrouped
 from locallin.data.columns import choose_columns
-from locallin.data.source import DataError, Options, Source
+from locallin.data.frames import as_missing, column_labels
+from locallin.data.source import DataError, NoNumbersError, Options, Source
 from locallin.engine.optional import import_optional
 
 # Bytes of a column that are read ahead; pages stay packed until they are needed.
@@ -38,7 +39,12 @@ class _ArrowColumns:
         self.has_labels = self._label is not None
         numbers = [header[column] for column in self.columns.numbers]
         self._weight = None if self.columns.weight is None else numbers[-1]
-        self._used = [*numbers, *([self._label] if self.has_labels else [])]
+        self._options = options
+        self._table_names = column_labels(self.columns, options, header)
+        used = [*numbers, *([self._label] if self.has_labels else [])]
+        self._used = list(dict.fromkeys([*used, *self._table_names]))
+        if options.table:
+            numbers = [] if self._weight is None else [self._weight]
         for name in numbers:
             self._check_type(name, schema.field(name).type, pyarrow.types)
 
@@ -57,7 +63,7 @@ class _ArrowColumns:
             or types.is_boolean(kind)
             or types.is_decimal(kind)
         ):
-            raise DataError(
+            raise NoNumbersError(
                 f"{self.name}, column {name!r}: holds {kind}, not numbers. Encode or "
                 "remove it, or name it as the label if it is."
             )
@@ -99,10 +105,7 @@ class _ArrowColumns:
                 yield block
 
     def _block(self, batch) -> tuple:
-        X = np.empty((batch.num_rows, len(self._features)))
-        for place, name in enumerate(self._features):
-            X[:, place] = self._numbers(batch, name)
-        check_finite(self.name, X, self._start, self.columns.names)
+        X = self._table(batch) if self._options.table else self._matrix(batch)
         labels = None
         if self._label is not None:
             labels = np.array(self._complete(batch, self._label).to_pylist())
@@ -111,8 +114,24 @@ class _ArrowColumns:
             weights = self._numbers(batch, self._weight).astype(np.float64)
             check_finite(self.name, weights[:, None], self._start, [self._weight])
             beside.append(weights)
-        self._start += len(X)
+        self._start += batch.num_rows
         return X, *beside
+
+    def _matrix(self, batch) -> np.ndarray:
+        X = np.empty((batch.num_rows, len(self._features)))
+        for place, name in enumerate(self._features):
+            X[:, place] = self._numbers(batch, name)
+        check_finite(self.name, X, self._start, self.columns.names)
+        return X
+
+    def _table(self, batch):
+        """The features and, after them, the columns that are kept."""
+        import pyarrow
+
+        arrays = [batch.column(name) for name in self._table_names]
+        table = pyarrow.table(arrays, names=self._table_names)
+        words = self._options.na
+        return table if words is None else as_missing(table, words)
 
     def _numbers(self, batch, name: str) -> np.ndarray:
         return self._complete(batch, name).to_numpy(zero_copy_only=False)
@@ -121,7 +140,7 @@ class _ArrowColumns:
         column = batch.column(name)
         if column.null_count:
             row = self._start + column.is_null().to_pylist().index(True) + 1
-            raise DataError(
+            raise NoNumbersError(
                 f"{self.name}, row {row}, column {name!r}: the value is missing. Fill "
                 "it or remove the row or the column."
             )

@@ -4,13 +4,14 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
-from locallin.data._csv_arrow import Parsed, arrow_parser
+from locallin.data._csv_arrow import arrow_parser
 from locallin.data._csv_layout import (
     SNIFFED_ROWS,
     find_delimiter,
@@ -20,7 +21,13 @@ from locallin.data._csv_layout import (
 from locallin.data._lines import Lines
 from locallin.data.blocks import regrouped
 from locallin.data.columns import Columns, choose_columns
-from locallin.data.source import DataError, Options, Source, reading_errors
+from locallin.data.source import (
+    DataError,
+    NoNumbersError,
+    Options,
+    Source,
+    reading_errors,
+)
 
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 _NAMED_DELIMITERS = {"tab": "\t", "\\t": "\t", "space": " "}
@@ -57,19 +64,23 @@ class CsvTable:
         self._width = len(first[0])
         self._header = options.header
         if self._header is None:
-            self._header = has_header(self.name, first)
+            self._header = self._has_header(first)
         names = None
         if self._header:
             names = [cell.strip() for cell in first[0]]
             self.skip(1)
+        self._given_names = names
         self.columns = self._choose_columns(names, options)
         self.n_features: int | None = len(self.columns.features)
         self.has_labels = self.columns.label is not None and options.with_labels
         self._label = self.columns.label if self.has_labels else None
         self._numbers = self.columns.numbers
-        self._parse = arrow_parser(
+        self._parse: Callable[[memoryview, bool], Any] = arrow_parser(
             self._delimiter, self._width, self._numbers, self._label
         )
+
+    def _has_header(self, first: list[list[str]]) -> bool:
+        return has_header(self.name, first)
 
     def _choose_columns(self, names: list[str] | None, options: Options) -> Columns:
         try:
@@ -175,7 +186,7 @@ class CsvTable:
 
     def _pieces(self, size: int) -> Iterator[tuple]:
         while self._lines_are_rows():
-            parsed = self._parse(self._lines.left, self._lines.holds(b'"'))
+            parsed = self._parsed_text(self._lines.left, self._lines.holds(b'"'))
             if parsed is None:
                 yield from self._parsed(self._rows_in_memory(), size)
             else:
@@ -183,6 +194,10 @@ class CsvTable:
             self._lines.take()
         if self._rows is not None:
             yield from self._parsed(self._rows, size)
+
+    def _parsed_text(self, text: memoryview, quoted: bool) -> tuple | None:
+        """What a block is made of; None where lines have to be looked at one by one."""
+        return self._parse(text, quoted)
 
     def _block(self, numbers: np.ndarray, labels: np.ndarray | None) -> tuple:
         if self.columns.weight is None:
@@ -201,7 +216,7 @@ class CsvTable:
                 raise self._first_error(block)
             yield self._block(*parsed)
 
-    def _converted(self, rows: list[list[str]]) -> Parsed | None:
+    def _converted(self, rows: list[list[str]]) -> tuple | None:
         """Numbers and labels; None where a row is not as it should be."""
         if any(len(cells) != self._width for cells in rows):
             return None
@@ -220,25 +235,32 @@ class CsvTable:
         return values.reshape(len(rows), -1), labels
 
     def _first_error(self, block: list[NumberedRow]) -> DataError:
-        problems = ((line, self._problem(cells)) for line, cells in block)
-        line, problem = next(found for found in problems if found[1])
-        return DataError(f"{self.name}, line {line}{problem}")
+        for line, cells in block:
+            if problem := self._problem(cells):
+                return DataError(f"{self.name}, line {line}: {problem}")
+            if problem := self._number_problem(cells):
+                return NoNumbersError(f"{self.name}, line {line}, {problem}")
+        raise AssertionError("a block is refused where a row is")
 
     def _problem(self, cells: list[str]) -> str | None:
-        """The first error of a row, to be told after the number of its line."""
+        """What is wrong with the width or the label of a row."""
         if len(cells) != self._width:
             return (
-                f": {len(cells)} cells where the lines before have {self._width}. Mend "
+                f"{len(cells)} cells where the lines before have {self._width}. Mend "
                 f"the line, or check the delimiter ({self._delimiter!r})."
             )
         if self._label is not None and not cells[self._label].strip():
             return (
-                f": the label in column {self._label + 1} is empty. Fill it or remove "
+                f"the label in column {self._label + 1} is empty. Fill it or remove "
                 "the line."
             )
+        return None
+
+    def _number_problem(self, cells: list[str]) -> str | None:
+        """The first cell of a row that should be a number and is none."""
         for place, column in enumerate(self._numbers):
             if not is_finite(cells[column]):
-                return f", {self._column(place)}: {self._cell_problem(cells[column])}"
+                return f"{self._column(place)}: {self._cell_problem(cells[column])}"
         return None
 
     def _cell_problem(self, cell: str) -> str:

@@ -49,6 +49,18 @@ def has_header(name: str, rows: list[list[str]]) -> bool:
     )
 
 
+def names_above_text(rows: list[list[str]]) -> bool:
+    """Whether words that occur once stand above columns, of which some are text.
+
+    For tables, in which columns of numbers may have gaps and there may be none.
+    """
+    first, others = rows[0], [row for row in rows[1:] if len(row) == len(rows[0])]
+    if not others or any(map(is_number, first)) or len({*first, ""}) <= len(first):
+        return False
+    columns = zip(*others, strict=True)
+    return not any(name in cells for name, cells in zip(first, columns, strict=True))
+
+
 def _words_above_words(
     first: list[str], columns: list[tuple[str, ...]], numeric: list[int]
 ) -> list[int]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from glob import glob
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,20 @@ from scipy import sparse
 from locallin.data._arrays import ArrayTable, NpyTable, NpzTable
 from locallin.data._arrow import Dataset, DatasetTable, IpcTable, ParquetTable
 from locallin.data._csv import CsvTable
+from locallin.data._csv_cells import CsvCells
 from locallin.data._libsvm import LibsvmTable, largest_index
 from locallin.data._tables import About, Block, Table
 from locallin.data.blocks import after, check_skipped, count, regrouped
 from locallin.data.source import (
     DataError,
+    NoNumbersError,
     Options,
     Source,
     check_format,
     open_source,
 )
 from locallin.engine.input import sound_matrix
+from locallin.engine.optional import install_hint
 
 _TABLES: dict[str, Callable[[Source, Options], Table]] = {
     "csv": CsvTable,
@@ -44,7 +48,25 @@ def open_table(path, options: Options) -> Iterator[Table]:
     """A file as a table that can skip rows and be read in blocks."""
     with open_source(path, options.format) as source:
         _check_beside(source.name, source.format, options)
-        yield _TABLES[source.format](source, options)
+        if options.table and source.format == "csv" and find_spec("pyarrow"):
+            yield CsvCells(source, options)
+        else:
+            with _advice(options):
+                yield _TABLES[source.format](source, options)
+
+
+@contextmanager
+def _advice(options: Options) -> Iterator[None]:
+    """Say what reads text and gaps where a table was wanted."""
+    try:
+        yield
+    except NoNumbersError as error:
+        if not options.table:
+            raise
+        raise NoNumbersError(
+            f"{error} Tables with text and gaps are read by pyarrow: "
+            f"{install_hint('io')}."
+        ) from None
 
 
 def _check_beside(name: str, format: str, options: Options) -> None:

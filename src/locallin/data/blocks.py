@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from scipy import sparse
 
-from locallin.data.source import DataError
+from locallin.data.source import DataError, NoNumbersError
 
 
 def count(block: tuple) -> int:
@@ -15,7 +15,18 @@ def count(block: tuple) -> int:
 
 def cut(block: tuple, start: int, stop: int | None = None) -> tuple:
     """The rows start..stop of a block."""
-    return tuple(None if part is None else part[start:stop] for part in block)
+    return tuple(_cut(part, start, stop) for part in block)
+
+
+def _cut(part, start: int, stop: int | None):
+    if is_table(part):
+        return part.slice(start, None if stop is None else stop - start)
+    return None if part is None else part[start:stop]
+
+
+def is_table(part) -> bool:
+    """Whether rows are an Arrow table."""
+    return hasattr(part, "column_names")
 
 
 def joined(blocks: Sequence[tuple]) -> tuple:
@@ -26,9 +37,13 @@ def joined(blocks: Sequence[tuple]) -> tuple:
 
 
 def stacked(parts):
-    """Arrays or CSR matrices on top of each other, in the width of the widest."""
+    """Arrays, tables, or CSR matrices in the width of the widest, as one."""
     if parts[0] is None:
         return None
+    if is_table(parts[0]):
+        import pyarrow
+
+        return pyarrow.concat_tables(parts)
     if not sparse.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
@@ -92,7 +107,7 @@ def check_finite(name: str, X, start: int, names: list[str] | None) -> None:
         row, column = np.argwhere(~np.isfinite(X))[0]
         value = X[row, column]
     label = f"{column + 1}" if names is None else repr(names[column])
-    raise DataError(
+    raise NoNumbersError(
         f"{name}, row {start + row + 1}, column {label}: the value is {value}. Fill it "
         "or remove the row or the column."
     )

@@ -1,7 +1,8 @@
 """Columns of features, of the label and of the weight, and kinds of labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from itertools import groupby
 
 import numpy as np
@@ -16,7 +17,9 @@ LABEL_NAMES = ("label", "class", "target", "y")
 class Columns:
     """Positions of the features, of the label and of the weight, and their names.
 
-    Files whose labels are no column have no position of it.
+    Files whose labels are no column have no position of it. ``guessed`` tells that
+    nothing but its place speaks for the label. ``kept`` are positions of columns that
+    are read beside the features, ``width`` is the number of all.
     """
 
     features: Sequence[int]
@@ -24,6 +27,14 @@ class Columns:
     names: list[str] | None
     label_name: str | None
     weight: int | None = None
+    guessed: bool = False
+    kept: tuple[int, ...] = ()
+    width: int = 0
+
+    @property
+    def read(self) -> list[int]:
+        """Positions of what is read as a table: the features, then what is kept."""
+        return [*self.features, *self.kept]
 
     @property
     def numbers(self) -> list[int]:
@@ -43,11 +54,23 @@ def choose_columns(
     weight = None
     if options.weight is not None:
         weight = file.position(options.weight, "weight")
+    ignored = {file.position(column, "ignored") for column in options.ignore}
     known = options.features
     if header is None or known is None or isinstance(known, int):
-        label = _label_position(file, weight, options)
-        return _columns_beside(file, label, weight)
-    return _named_columns(file, header, list(known), weight, options)
+        label = _label_position(file, weight, ignored, options)
+        columns = _columns_beside(file, label, weight, ignored)
+        guessed = options.label == "auto" and file.label("auto") is None
+        columns = replace(columns, guessed=guessed)
+    else:
+        columns = _named_columns(file, header, list(known), weight, options)
+    return replace(columns, kept=_kept(file, options), width=width)
+
+
+def _kept(file: "_File", options: Options) -> tuple[int, ...]:
+    """Positions of the columns to carry, where they exist, and of those to keep."""
+    there = [c for c in options.carry if isinstance(c, int) or c in (file.header or ())]
+    wanted = [file.position(column, "kept") for column in (*there, *options.keep)]
+    return tuple(dict.fromkeys(wanted))
 
 
 class _File:
@@ -85,8 +108,8 @@ class _File:
             )
         if column not in self.header:
             raise DataError(
-                f"{self.source} has no {what} column {column!r}; its columns are "
-                f"{_listed(self.header)}."
+                f"{self.source} has no {what} column {column!r}; "
+                f"{_offered(column, self.header)}."
             )
         return self.header.index(column)
 
@@ -115,7 +138,7 @@ def _named_columns(
         raise DataError(
             f"{file.source} has no column {missing[0]!r}"
             + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
-            + f"; its columns are {_listed(header)}."
+            + f"; {_offered(missing[0], header)}."
         )
     features = [header.index(name) for name in known]
     if weight is not None and weight in features:
@@ -129,12 +152,15 @@ def _named_columns(
     )
 
 
-def _label_position(file: _File, weight: int | None, options: Options) -> int | None:
+def _label_position(
+    file: _File, weight: int | None, ignored: set[int], options: Options
+) -> int | None:
     """The position of the label beside the features, or None where there is none."""
+    others = [i for i in range(file.width) if i != weight and i not in ignored]
     if options.features is None:
-        label = _given_label(file, weight, options.label)
+        label = _given_label(file, others, options.label)
     else:
-        label = _optional_label(file, weight, options)
+        label = _optional_label(file, others, options)
     if label is not None and label == weight:
         raise DataError(
             f"{file.source}: column {label + 1} cannot be both the label and the "
@@ -143,26 +169,19 @@ def _label_position(file: _File, weight: int | None, options: Options) -> int | 
     return label
 
 
-def _last_column(file: _File, weight: int | None) -> int:
-    """The position of the label if nobody says so."""
-    return file.width - 2 if weight == file.width - 1 else file.width - 1
-
-
-def _given_label(
-    file: _File, weight: int | None, label: str | int | None
-) -> int | None:
+def _given_label(file: _File, others: list[int], label: str | int | None) -> int | None:
     if label is None:
         return None
     if label != "auto":
         return file.position(label, "label")
     found = file.label(label)
-    return _last_column(file, weight) if found is None else found
+    return others[-1] if found is None and others else found
 
 
-def _optional_label(file: _File, weight: int | None, options: Options) -> int | None:
+def _optional_label(file: _File, others: list[int], options: Options) -> int | None:
     """The position of the label, if there is one column more than features."""
     n_features = options.n_features or 0
-    n_columns = file.width - (weight is not None)
+    n_columns = len(others)
     if n_columns == n_features:
         return None
     if n_columns != n_features + 1 or options.label is None:
@@ -177,24 +196,42 @@ def _optional_label(file: _File, weight: int | None, options: Options) -> int | 
             f"{file.source} has a column beside the {n_features} features: give the "
             f"position of the label (it was {options.label!r})."
         )
-    return _last_column(file, weight) if label is None else label
+    return others[-1] if label is None else label
 
 
-def _columns_beside(file: _File, label: int | None, weight: int | None) -> Columns:
-    """The features are all columns beside the label and the weight."""
-    features = [i for i in range(file.width) if i not in (label, weight)]
+def _columns_beside(
+    file: _File, label: int | None, weight: int | None, ignored: set[int]
+) -> Columns:
+    """The features are all columns beside the label, the weight and ignored ones."""
+    beside = {label, weight, *ignored}
+    features = [i for i in range(file.width) if i not in beside]
     if not features:
         raise DataError(
             f"{file.source} has one column only, which is the label: is the delimiter "
             "right?"
-            if weight is None
-            else f"{file.source} has no columns beside the label and the weight."
+            if weight is None and not ignored
+            else f"{file.source} has no columns beside the label"
+            f"{'' if weight is None else ', the weight'}"
+            f"{' and those that are left out' if ignored else ''}."
         )
     if file.header is None:
         return Columns(features, label, None, None, weight)
     names = [file.header[column] for column in features]
     label_name = None if label is None else file.header[label]
     return Columns(features, label, names, label_name, weight)
+
+
+def _offered(name: str, header: Sequence[str]) -> str:
+    """The column that may have been meant, or all of them."""
+    close = suggestion(name, header)
+    return f"did you mean {close!r}?" if close else f"its columns are {_listed(header)}"
+
+
+def suggestion(word: str, known: Sequence[str]) -> str | None:
+    """A known word that is written nearly so, or None."""
+    by_lower = {name.lower(): name for name in known}
+    close = get_close_matches(word.lower(), by_lower, 1)
+    return by_lower[close[0]] if close else None
 
 
 def _listed(names: Sequence[str]) -> str:

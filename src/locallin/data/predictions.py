@@ -1,7 +1,7 @@
 """Predictions for rows that do not fit into memory."""
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -86,13 +86,26 @@ def write_predictions(
     """
     blocks = _blocks(estimator, source, size, reading)
     predict = prediction_function(estimator, method, with_label)
+    classes = getattr(estimator, "classes_", None)
+    with _known_names(estimator, source):
+        columns = (predict(X) for X, *_ in blocks)
+        return write_columns(columns, output, output_format, classes)
+
+
+def write_columns(
+    blocks: Iterable[tuple[list[str], list[np.ndarray]]],
+    output,
+    output_format: str | None,
+    classes=None,
+) -> int:
+    """Write names and columns, block by block; return the number of rows."""
     if format_of(output, output_format) == "csv":
-        _warn_of_formulas(getattr(estimator, "classes_", None))
+        _warn_of_formulas(classes)
     n_rows = 0
-    with table_writer(output, output_format) as table, _known_names(estimator, source):
-        for X, *_ in blocks:
-            table.write(*predict(X))
-            n_rows += X.shape[0]
+    with table_writer(output, output_format) as table:
+        for names, columns in blocks:
+            table.write(names, columns)
+            n_rows += len(columns[0])
     return n_rows
 
 
@@ -120,7 +133,7 @@ def _warn_of_formulas(classes) -> None:
                 f"The class {name!r} begins like a formula: import the file as text "
                 "where a spreadsheet opens it, or write Parquet.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
             return
 

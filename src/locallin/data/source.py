@@ -39,6 +39,15 @@ _SIGNATURES = {
     b"PK\x03\x04": "npz",
     b"\x93NUMPY": "npy",
 }
+# Files that others write, by their extensions, and how to come from there to here.
+_OTHERS = {
+    "JSON": (".json", ".jsonl", ".ndjson", "pandas.read_json(...).to_csv(...)"),
+    "a spreadsheet": (".xlsx", ".xls", ".ods", "save the sheet as CSV there"),
+    "an archive": (".zip", ".7z", ".rar", ".tar", "unpack it"),
+    "a file of a statistics program": (
+        ".sav", ".dta", ".sas7bdat", "pandas.read_spss, read_stata or read_sas",
+    ),
+}  # fmt: skip
 _LIBSVM_LINE = re.compile(rb"\S+(\s+qid:\d+)?(\s+\d+:\S+)+\s*(#.*)?")
 HEAD = 1 << 16
 # Bytes in memory that each byte of a packed file may stand for, where it is read as a
@@ -56,6 +65,10 @@ class DataError(ValueError):
     """
 
 
+class NoNumbersError(DataError):
+    """Text or gaps where numbers are wanted: what a table can hold."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of reading a file: those of ``batches``, and whether labels matter."""
@@ -70,6 +83,15 @@ class Options:
     labels: Any = None
     weights: Any = None
     weight: str | int | None = None
+    # Columns as Arrow tables, of text where the file is CSV, and not as numbers.
+    table: bool = False
+    # Columns that are no features; that are read beside them; and that are where they
+    # exist.
+    ignore: tuple[str | int, ...] = ()
+    keep: tuple[str | int, ...] = ()
+    carry: tuple[str | int, ...] = ()
+    # Words that stand for missing values in tables; None are the usual ones of CSV.
+    na: tuple[str, ...] | None = None
 
     @property
     def n_features(self) -> int | None:
@@ -158,6 +180,8 @@ def _source(name, path, stream, format) -> Source:
     if not head.strip():
         raise DataError(f"{name} is empty.")
     suffix = Path(path.stem).suffix if packed else path.suffix
+    if format is None:
+        _refuse_others(name, suffix.lower(), head)
     format = format or _EXTENSIONS.get(suffix.lower()) or _guess(name, head)
     if format in ("csv", "libsvm") and b"\0" in head:
         raise DataError(
@@ -167,6 +191,26 @@ def _source(name, path, stream, format) -> Source:
     plain = path if path.name and not packed else None
     most = MOST_UNPACKED * path.stat().st_size if packed else None
     return Source(name, format, head, rewound(head, stream), plain, most)
+
+
+def _refuse_others(name: str, suffix: str, head: bytes) -> None:
+    """Say what to do with a file that is none of the formats."""
+    for kind, (*suffixes, remedy) in _OTHERS.items():
+        if suffix in suffixes or (suffix not in _EXTENSIONS and _is(kind, head)):
+            raise DataError(
+                f"{name} is {kind}, which is not read: {remedy}, and give the CSV or "
+                "Parquet file."
+            )
+
+
+def _is(kind: str, head: bytes) -> bool:
+    """Whether the first bytes are those of JSON, of a spreadsheet or of an archive."""
+    if kind == "JSON":
+        return bool(re.match(rb'\s*[\[{]\s*["{]', head))
+    if not head.startswith(b"PK\x03\x04") or b".npy" in head[:512]:
+        return False
+    sheet = b"[Content_Types].xml" in head
+    return sheet if kind == "a spreadsheet" else kind == "an archive" and not sheet
 
 
 def _guess(name: str, head: bytes) -> str:
