@@ -99,6 +99,8 @@ def rows_at(X, rows):
 
 def some_rows(X, start: int, stop: int):
     """The rows start..stop of a matrix, a frame or a list."""
+    if hasattr(X, "column_names"):
+        return X.slice(start, stop - start)
     return X.tocsr()[start:stop] if sparse.issparse(X) else X[start:stop]
 
 
