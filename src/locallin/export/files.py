@@ -3,11 +3,15 @@
 import io
 import json
 import os
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
+import numpy as np
+import sklearn
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -28,6 +32,24 @@ _MOST_UNPACKED = 1100
 # Splitters that LLSVMClassifierCV takes and skops does not know. Classes by name,
 # no whole module: a module also holds functions that it has imported.
 _SPLITTERS = (KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit)
+# What pipelines for tables hold beside what skops knows: types that imputers and
+# encoders remember, columns chosen by type, and what wrappers keep of a calibration or
+# of a threshold. Each is built from arrays, numbers and text, and calls nothing.
+_IN_PIPELINES = (
+    "numpy.dtype",
+    "sklearn.calibration._CalibratedClassifier",
+    "sklearn.calibration._SigmoidCalibration",
+    "sklearn.calibration._TemperatureScaling",
+    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.metrics._classification.balanced_accuracy_score",
+    "sklearn.metrics._scorer._CurveScorer",
+    "sklearn.metrics._scorer._PassthroughScorer",
+    "sklearn.metrics._scorer._Scorer",
+    "sklearn.utils._metadata_requests.MetadataRequest",
+    "sklearn.utils._metadata_requests.MethodMetadataRequest",
+)
+# The member of a file that tells which versions wrote it, and its largest size.
+_VERSIONS, _MOST_TOLD = "locallin.json", 4096
 
 
 def save(
@@ -68,7 +90,7 @@ def save(
     True
     """
     skops = import_optional("skops.io", "io")
-    content = skops.dumps(estimator, compression=ZIP_DEFLATED)
+    content = _with_versions(skops.dumps(estimator, compression=ZIP_DEFLATED))
     foreign = _foreign(skops, content, trusted)
     if foreign:
         raise TypeError(
@@ -85,7 +107,8 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
     Only types of this library, of scikit-learn and of NumPy are built, those that
     skops knows to be harmless, and the arrays of this library's estimators are checked:
     a file of a stranger ends in an error or in a model, and asks for no more memory
-    than 1100 times its size.
+    than 1100 times its size. A file of another version of the library or of
+    scikit-learn is loaded with a warning.
 
     Parameters
     ----------
@@ -111,6 +134,7 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
         foreign = _foreign(skops, content, trusted)
     except Exception as error:
         raise _unreadable(path) from error
+    other = _other_versions(content)
     if foreign:
         raise ValueError(
             f"{os.fspath(path)!r} holds {', '.join(foreign)}, which are no types of "
@@ -118,15 +142,71 @@ def load(path: str | os.PathLike, *, trusted: Iterable[type | str] = ()):
             "comes from, pass trusted=..."
         )
     try:
-        found = skops.loads(content, trusted=[*trusted_types(), *_type_names(trusted)])
+        with warnings.catch_warnings():
+            if other:
+                warnings.simplefilter("ignore", InconsistentVersionWarning)
+            known = [*trusted_types(), *_type_names(trusted)]
+            found = skops.loads(content, trusted=known)
         if isinstance(found, type):
             raise TypeError(f"it holds the class {found.__name__}, and no object of it")
         _check_parameters(found)
-        return found
     except InvalidModelError as error:
-        raise InvalidModelError(f"{os.fspath(path)!r}: {error}") from error
+        told = f" It was written by {other}." if other else ""
+        raise InvalidModelError(f"{os.fspath(path)!r}: {error}{told}") from error
     except Exception as error:
-        raise _unreadable(path) from error
+        raise _unreadable(path, other) from error
+    if other:
+        warnings.warn(
+            f"{os.fspath(path)!r} was written by {other}: check its predictions, or "
+            "train it again.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def _with_versions(content: bytes) -> bytes:
+    """The archive with one more member, which readers of skops leave alone."""
+    file = io.BytesIO(content)
+    with ZipFile(file, "a", ZIP_DEFLATED) as archive:
+        archive.writestr(_VERSIONS, json.dumps(_versions()))
+    return file.getvalue()
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "locallin": locallin.__version__,
+        "scikit-learn": sklearn.__version__,
+        "numpy": np.__version__,
+    }
+
+
+def _other_versions(content: bytes) -> str:
+    """Versions that wrote a file and are others than those here, in words."""
+    archive = ZipFile(io.BytesIO(content))
+    if _VERSIONS not in archive.namelist():
+        return ""
+    if archive.getinfo(_VERSIONS).file_size > _MOST_TOLD:
+        return ""
+    try:
+        told = json.loads(archive.read(_VERSIONS))
+    except ValueError:
+        return ""
+    return _differences(told) if isinstance(told, Mapping) else ""
+
+
+def _differences(told: Mapping[str, Any]) -> str:
+    """Libraries whose second digit changed; the third promises the same models."""
+    here = _versions()
+    return ", ".join(
+        f"{name} {str(told[name])[:20]} (here {here[name]})"
+        for name in ("locallin", "scikit-learn")
+        if name in told and _release(str(told[name])) != _release(here[name])
+    )
+
+
+def _release(version: str) -> list[str]:
+    return version.split(".")[:2]
 
 
 def _check_parameters(found: Any) -> None:
@@ -181,7 +261,12 @@ def _check_declared(archive: ZipFile, name: str) -> None:
         raise ValueError(f"the array {name} is not as large as it says")
 
 
-def _unreadable(path) -> ValueError:
+def _unreadable(path, other: str = "") -> ValueError:
+    if other:
+        return ValueError(
+            f"{os.fspath(path)!r} cannot be read here: it was written by {other}. "
+            "Install these versions, or train it again."
+        )
     return ValueError(
         f"{os.fspath(path)!r} cannot be read: it is damaged, or no file of "
         "locallin.export.save, or of another version of the packages in it."
@@ -197,8 +282,9 @@ def trusted_types() -> list[str]:
     Returns
     -------
     list of str
-        Full names: the estimators and transformers of this library, and splitters of
-        scikit-learn that they take.
+        Full names: the estimators and transformers of this library, splitters of
+        scikit-learn that they take, and what its imputers, encoders, calibrated
+        classifiers and ColumnTransformer hold, the types of NumPy among it.
 
     See Also
     --------
@@ -212,7 +298,7 @@ def trusted_types() -> list[str]:
     True
     """
     kinds = [getattr(locallin, n) for n in locallin.__all__ if n != "__version__"]
-    return _type_names([*kinds, CompressedClassifier, *_SPLITTERS])
+    return _type_names([*kinds, CompressedClassifier, *_SPLITTERS, *_IN_PIPELINES])
 
 
 def _type_names(kinds: Iterable[type | str]) -> list[str]:
