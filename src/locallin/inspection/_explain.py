@@ -315,8 +315,7 @@ def explain(
     counterfactual : Changes of one column that change a decision.
     global_effects : Contributions over many rows: importances and curves.
     regions : A table of the local models.
-    ContributionDisplay : The contributions as a picture.
-    locallin.report.report : All of this as an HTML page.
+    locallin.report.report : All of this, and pictures, as an HTML page.
 
     Examples
     --------

@@ -20,7 +20,8 @@ _PANEL = 256
 
 def row_products(X: np.ndarray, table: np.ndarray) -> np.ndarray:
     """x_i . t_j of all rows of two C-ordered matrices."""
-    out = np.empty((len(X), len(table)), np.result_type(X, table))
+    X, table = _alike(X, table)
+    out = np.empty((len(X), len(table)), X.dtype)
     _products(_read_only(X), _read_only(table), out)
     return out
 
@@ -32,9 +33,16 @@ def blas_products(X: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 def row_sums(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
     """sum_j w_ij t_j for all rows of weights: the product of two C-ordered matrices."""
-    out = np.empty((len(weights), table.shape[1]), np.result_type(weights, table))
+    weights, table = _alike(weights, table)
+    out = np.empty((len(weights), table.shape[1]), weights.dtype)
     _sums_of_rows(_read_only(weights), _read_only(table), out)
     return out
+
+
+def _alike(X: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both in the larger of their types: kernels sum in that of the table."""
+    dtype = np.result_type(X, table)
+    return X.astype(dtype, copy=False), table.astype(dtype, copy=False)
 
 
 def _read_only(array: np.ndarray) -> np.ndarray:

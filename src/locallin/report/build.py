@@ -29,6 +29,7 @@ class Report(str):
     See Also
     --------
     report : Makes it.
+    locallin.inspection.global_effects : What its first section shows.
 
     Examples
     --------
