@@ -80,7 +80,7 @@ class ChartKernel(NamedTuple):
         """
         out = np.zeros((len(queries), dual.shape[1]), self.points.dtype)
         sorted_queries = ChartKernel.of(queries, len(self.starts) - 1)
-        by_score = np.ascontiguousarray(dual.T)
+        by_score = np.ascontiguousarray(dual.T, float)  # of both signs: they cancel
         for here, there, values in self.products(sorted_queries, row_products):
             out[here] += row_products(values, by_score.take(there, axis=1))
         return out
