@@ -145,6 +145,8 @@ def new_member(choice: Choice, X, labels, weights, n_classes: int, n_jobs):
         intercept_scaling=1.0,
         diversity=0.0,
         max_iter=_PASSES,
+        # Smaller ones are no better here, and cost three times as much.
+        batch_size=32 if n_rows < 2048 else "auto",
         n_jobs=n_jobs,
     )
 

@@ -191,6 +191,8 @@ def differentiate(
 def anchor_ranges(starts: np.ndarray, count: int) -> list[tuple[int, int]]:
     """Bounds of ranges of anchors with about as many entries, and anchors, each."""
     m = len(starts) - 1
+    if count == 1:
+        return [(0, m)]
     load = starts + np.arange(m + 1)  # an anchor without entries costs a step, too
     cuts = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
     bounds = np.unique([0, *cuts, m])
