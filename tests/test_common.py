@@ -54,7 +54,7 @@ OTHER_SETTINGS = [
     SAPLClassifier(local_model="constant"),
     SAPLClassifier(bandwidth="per-anchor"),
     SAPLClassifier(metric="scale"),
-    DULLSVMClassifier(metric="linear", n_components=2),
+    DULLSVMClassifier(metric="linear", n_dimensions=2),
     DULLSVMClassifier(solver="sgd"),
     ML3Classifier(p=1, init="random", shrinking=False),
     AtlasClassifier(kernel="linear"),

@@ -21,7 +21,6 @@ OWN_MEANING = {
     "metric",  # given, and learned
     "mu",
     "multi_class",
-    "n_components",  # of Atlas: the dimension of a chart
     "n_neighbors",  # of Atlas: rows
     "solver",
     "tol",

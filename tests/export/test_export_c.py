@@ -95,7 +95,7 @@ MODELS = {
     "du-shared": DULLSVMClassifier(8, bandwidth="shared", max_iter=5, random_state=0),
     "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
     "du-linear": DULLSVMClassifier(
-        8, metric="linear", n_components=3, max_iter=5, random_state=0
+        8, metric="linear", n_dimensions=3, max_iter=5, random_state=0
     ),
     "mean": EnsembleClassifier(
         SAPLClassifier(6, metric="linear", max_iter=3), 3, random_state=0

@@ -80,7 +80,7 @@ CLASSIFIERS = {
     "du": DULLSVMClassifier(8, max_iter=5, random_state=0),
     "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
     "du-linear": DULLSVMClassifier(
-        8, metric="linear", n_components=3, max_iter=5, random_state=0
+        8, metric="linear", n_dimensions=3, max_iter=5, random_state=0
     ),
     "mean": EnsembleClassifier(
         SAPLClassifier(6, metric="linear", max_iter=3), 3, random_state=0

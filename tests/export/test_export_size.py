@@ -30,7 +30,7 @@ MODELS = {
     "du": DULLSVMClassifier(8, max_iter=5, random_state=0),
     "sapl-scale": SAPLClassifier(8, metric="scale", max_iter=5, random_state=0),
     "du-linear": DULLSVMClassifier(
-        8, metric="linear", n_components=3, max_iter=5, random_state=0
+        8, metric="linear", n_dimensions=3, max_iter=5, random_state=0
     ),
     "ml3": ML3Classifier(4, max_iter=5, random_state=0),
     "atlas": AtlasClassifier(random_state=0),

@@ -525,7 +525,7 @@ def test_metric_forgets_features_that_tell_nothing(method, metric):
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_local_models_behind_a_metric_explain_the_score(blobs, method, kind):
     X, y, _ = blobs
-    model = method(8, metric="linear", n_components=2, max_iter=5, random_state=0)
+    model = method(8, metric="linear", n_dimensions=2, max_iter=5, random_state=0)
     rows = kind(X)
     model.fit(rows, y)
     assert model.coding_.metric_.shape == (2, X.shape[1])
@@ -561,7 +561,7 @@ def test_settings_of_a_metric_that_do_not_go_together(blobs):
     X, y, _ = blobs
     for settings, told in (
         ({"metric": "linear", "solver": "sgd"}, "solver='adam'"),
-        ({"n_components": 2}, "metric='linear'"),
+        ({"n_dimensions": 2}, "metric='linear'"),
         ({"metric": "scale", "n_anchors": "auto"}, "give a number"),
     ):
         with pytest.raises(ValueError, match=told):

@@ -109,7 +109,7 @@ class AnchoredClassifier(EpochClassifier):
     coding: Any = "adaptive"
     coding_space = "input"
     metric: str | None = None
-    n_components: int | None = None
+    n_dimensions: int | None = None
     local_model = "linear"
     multi_class = "ovr"
 
@@ -156,7 +156,7 @@ class AnchoredClassifier(EpochClassifier):
 
     @property
     def anchors_(self) -> np.ndarray:
-        """Anchor points behind the metric, shape (n_anchors, n_components)."""
+        """Anchor points behind the metric, shape (n_anchors, n_dimensions)."""
         return self.coding_.anchors_
 
     @property

@@ -37,17 +37,17 @@ class DULLSVMClassifier(JointClassifier):
         anchor can speak for a dense group of rows or for all that is far from others.
         "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
-            (n_anchors, n_components), default="kmeans"
+            (n_anchors, n_dimensions), default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
         ones stand behind the metric.
     metric : {"scale", "linear"} or None, default=None
         What is learned in front of the distances, with everything else: a scale of
-        each feature, which starts at one, or a linear map M to ``n_components``
+        each feature, which starts at one, or a linear map M to ``n_dimensions``
         dimensions, in which ``|M x - v_j|`` are the distances. It starts at the
         identity, or at the first principal components where it has fewer dimensions
         than features. Local models see x as it is. None, as in the paper, leaves the
         Euclidean distance. Needs ``solver="adam"``.
-    n_components : int or None, default=None
+    n_dimensions : int or None, default=None
         Dimensions behind ``metric="linear"``. None is 64, at most the number of
         features.
     feature_map : transformer or None, default=None
@@ -127,7 +127,7 @@ class DULLSVMClassifier(JointClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The classes.
-    anchors_ : ndarray of shape (n_anchors, n_components)
+    anchors_ : ndarray of shape (n_anchors, n_dimensions)
         The learned anchors, behind the metric. An anchor that no row uses stays where
         it is: k-means puts every first anchor among rows, and an idle one costs a
         distance only.
@@ -205,7 +205,7 @@ class DULLSVMClassifier(JointClassifier):
         bandwidth: str = "auto",
         anchors="kmeans",
         metric: str | None = None,
-        n_components: int | None = None,
+        n_dimensions: int | None = None,
         feature_map=None,
         coding_space: str = "input",
         diversity: float = 1e-3,
@@ -238,7 +238,7 @@ class DULLSVMClassifier(JointClassifier):
         self.bandwidth = bandwidth
         self.anchors = anchors
         self.metric = metric
-        self.n_components = n_components
+        self.n_dimensions = n_dimensions
         self.feature_map = feature_map
         self.coding_space = coding_space
         self.diversity = diversity

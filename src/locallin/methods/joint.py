@@ -73,7 +73,7 @@ class JointClassifier(AnchoredClassifier):
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
         "metric": [StrOptions({"scale", "linear"}), None],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_dimensions": [Interval(Integral, 1, None, closed="left"), None],
         "metric_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -218,9 +218,9 @@ class JointClassifier(AnchoredClassifier):
                 f"metric={self.metric!r} is learned by solver='adam' only: with "
                 "solver='sgd' leave metric=None."
             )
-        if self.metric != "linear" and self.n_components is not None:
+        if self.metric != "linear" and self.n_dimensions is not None:
             raise ValueError(
-                f"n_components={self.n_components} is the dimension of "
+                f"n_dimensions={self.n_dimensions} is the dimension of "
                 f"metric='linear', but metric={self.metric!r}."
             )
         if self.metric is not None and self.n_anchors == "auto":
