@@ -205,7 +205,7 @@ BAD = {
     "a,b,y\n1,2,0\n,4,0\n": r"line 3, column 1 \('a'\): the value is missing",
     "a,b,y\n1,2,0\n3,inf,0\n": "line 3, column 2 .*'inf' is not a finite number",
     "a,b,y\n1,2,0\n3,red,0\n4,5,1\n": r"line 3, column 2 \('b'\): 'red'",
-    "a,b,y\n1,2,0\n3,4,\n": "line 3: the label in column 3 is empty",
+    "a,b,y\n1,2,0\n3,4,\n": r"line 3: the label in column 3 \('y'\) is empty",
     "0,1,y\n1,2,0\n3,4,1\n": "line 1: 'y' above column 3 looks like a name",
     "0,1,kind\n1,2,rose\n3,4,lily\n": "line 1: 'kind' above column 3 looks like a name",
     ",a,y\n0,1,0\n1,3,1\n": "column 1 has no name",

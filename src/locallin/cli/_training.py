@@ -43,6 +43,7 @@ from locallin.encoding.table import TableEncoder
 from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
+from locallin.methods.locally_linear import LocallyLinearClassifier
 from locallin.methods.preparation import check_parameters
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
@@ -283,10 +284,14 @@ def fit_model(
             X = pipeline[:-1].fit_transform(X, data.y)
     _check_scaled(X, data)
     classifier = pipeline[-1]
+    verbose = classifier.verbose
+    if isinstance(classifier, LocallyLinearClassifier) and sys.stderr.isatty():
+        classifier.set_params(verbose=max(verbose, 1))  # it has no bar, but lines
     with _progress_bar(classifier):
         interrupted = was_interrupted(
             classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
         )
+    classifier.set_params(verbose=verbose)
     tell_notes(getattr(classifier, "encoder_", pipeline[0]))
     return Model(pipeline, {**about, **ending(began, interrupted)})
 

@@ -250,9 +250,11 @@ class CsvTable:
                 f"the line, or check the delimiter ({self._delimiter!r})."
             )
         if self._label is not None and not cells[self._label].strip():
+            name = self.columns.label_name
+            shown = "" if name is None else f" ({name!r})"
             return (
-                f"the label in column {self._label + 1} is empty. Fill it or remove "
-                "the line."
+                f"the label in column {self._label + 1}{shown} is empty. Fill it or "
+                "remove the line, or name another column as the label (--label)."
             )
         return None
 

@@ -109,7 +109,7 @@ class _File:
         if column not in self.header:
             raise DataError(
                 f"{self.source} has no {what} column {column!r}; "
-                f"{_offered(column, self.header)}."
+                f"{_offered(column, self.header)}"
             )
         return self.header.index(column)
 
@@ -138,7 +138,7 @@ def _named_columns(
         raise DataError(
             f"{file.source} has no column {missing[0]!r}"
             + (f" (nor {len(missing) - 1} others)" if len(missing) > 1 else "")
-            + f"; {_offered(missing[0], header)}."
+            + f"; {_offered(missing[0], header)}"
         )
     features = [header.index(name) for name in known]
     if weight is not None and weight in features:
@@ -224,7 +224,9 @@ def _columns_beside(
 def _offered(name: str, header: Sequence[str]) -> str:
     """The column that may have been meant, or all of them."""
     close = suggestion(name, header)
-    return f"did you mean {close!r}?" if close else f"its columns are {_listed(header)}"
+    if close:
+        return f"did you mean {close!r}?"
+    return f"its columns are {_listed(header)}."
 
 
 def suggestion(word: str, known: Sequence[str]) -> str | None:
