@@ -10,10 +10,13 @@ import zipfile
 import joblib
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import StratifiedKFold
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import StratifiedKFold, TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from locallin import (
     AdaptiveCoding,
@@ -24,6 +27,7 @@ from locallin import (
     InverseDistanceCoding,
     LLSVMClassifier,
     LLSVMClassifierCV,
+    LocallyLinearClassifier,
     ML3Classifier,
     PiecewiseLinearEncoder,
     SAPLClassifier,
@@ -181,3 +185,65 @@ def test_examples(file):
         for example in test.examples:
             example.options.pop(doctest.SKIP, None)
         assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_pipelines_for_tables(file):
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pandas.DataFrame(
+        {"a": rng.normal(size=80), "b": rng.choice(["x", "y"], 80), "c": np.arange(80)}
+    )
+    X.loc[3, "a"] = np.nan
+    y = (X["c"] > 40).to_numpy()
+    columns = make_column_transformer(
+        (
+            make_pipeline(SimpleImputer(add_indicator=True), StandardScaler()),
+            make_column_selector(dtype_include="number"),
+        ),
+        (OneHotEncoder(handle_unknown="ignore"), ["b"]),
+    )
+    pipe = make_pipeline(columns, LLSVMClassifier(4, random_state=0))
+    same(pipe.fit(X, y), X, file)
+    calibrated = CalibratedClassifierCV(pipe, ensemble=False, cv=3).fit(X, y)
+    same(calibrated, X, file, "predict_proba")
+    chosen = TunedThresholdClassifierCV(calibrated, cv=2).fit(X, y)
+    same(chosen, X, file, "predict_proba")
+    same(LocallyLinearClassifier(0, random_state=0).fit(X, y), X, file)
+
+
+def with_versions(file, told):
+    """Rewrite a file as if other versions had written it."""
+    content = {}
+    with zipfile.ZipFile(file) as archive:
+        for name in archive.namelist():
+            content[name] = archive.read(name)
+    content["locallin.json"] = told
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, part in content.items():
+            archive.writestr(name, part)
+
+
+def test_versions_that_wrote_a_file(blobs, file):
+    X, y, _ = blobs
+    save(LLSVMClassifier(6, random_state=0).fit(X, y), file)
+    load(file)  # without a word
+    with_versions(file, '{"locallin": "7.3.1", "scikit-learn": "0.20.0"}')
+    with pytest.warns(UserWarning, match=r"locallin 7\.3\.1 \(here .*scikit-learn 0\."):
+        load(file)
+    for told in ("[1]", "no JSON", '{"locallin": ', '{"other": "1"}', " " * 10_000):
+        with_versions(file, told)
+        load(file)
+
+
+def test_a_file_that_cannot_work_names_its_versions(blobs, file):
+    X, y, _ = blobs
+    save(LLSVMClassifier(6, random_state=0).fit(X, y), file)
+    with_versions(file, '{"locallin": "7.3.1"}')
+    with zipfile.ZipFile(file) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["schema.json"] = parts["schema.json"].replace(b'"coef_"', b'"weights_"')
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    with pytest.raises(ValueError, match=r"written by locallin 7\.3\.1"):
+        load(file)
