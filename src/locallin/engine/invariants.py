@@ -202,6 +202,16 @@ class Bandwidth(Rule):
 
 
 @dataclass(frozen=True)
+class Text(Rule):
+    """A string."""
+
+    def check(self, name: str, value: Any, bindings: Bindings) -> None:
+        """Refuse anything else."""
+        if not isinstance(value, str):
+            bindings.refuse(name, f"is {type(value).__name__}, not a string")
+
+
+@dataclass(frozen=True)
 class Metric(Rule):
     """A scale of each feature, a linear map of them, or None."""
 

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from locallin.engine.input import checked_data
-from locallin.engine.invariants import Array, Bindings, Number, Rule
+from locallin.engine.invariants import Array, Bindings, Number, Rule, Text
 from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
@@ -131,6 +131,7 @@ class EnsembleClassifier(ScoringClassifier):
             "members_": Members(self),
             "scale_": Number(above=True),
             "log_weights_": Array(("classes",)),
+            "link_": Text(),
         }
 
     def fit(self, X, y, sample_weight=None):
