@@ -10,7 +10,7 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
     clean clean-all
 
 help:
-	@echo "make demo         train beside LinearSVC and SVC, print a table, draw pictures"
+	@echo "make demo         a table in, reasons out; then beside LinearSVC and SVC"
 	@echo "make test         the tests to run while working"
 	@echo "make test-all     all tests: also the slow ones"
 	@echo "make lint         style and types"

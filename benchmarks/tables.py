@@ -60,10 +60,10 @@ PEER_COLUMNS = {
 }
 
 
-def column(key: str) -> dict[str, dict[str, float]]:
+def column(key: str, benchmark: str = "untuned") -> dict[str, dict[str, float]]:
     """Means of what was measured, by method and data set."""
     found: dict[str, dict[str, float]] = {}
-    for data, results in read("untuned").items():
+    for data, results in read(benchmark).items():
         for method, entry in results.items():
             if key in entry:
                 found.setdefault(method, {})[data] = float(np.mean(entry[key]))
@@ -130,6 +130,50 @@ def untuned_pairs() -> str:
             )
     head = ["", "peer", "difference of errors", "ahead", "Wilcoxon's p"]
     return markdown([*head, "prediction time of the peer / ours"], rows)
+
+
+def mixed() -> str:
+    """AUC where there are two classes, and log loss, of every set and method."""
+    aucs, losses = column("aucs", "mixed"), column("log_losses", "mixed")
+
+    def cell(method, data):
+        if data not in losses[method]:
+            return ""
+        auc = aucs.get(method, {}).get(data)
+        return (f"{auc:.3f}, " if auc else "") + f"{losses[method][data]:.3f}"
+
+    sets = {data: None for found in losses.values() for data in found}
+    rows = [[data, *(cell(method, data) for method in losses)] for data in sets]
+    return markdown(["AUC, log loss", *losses], rows)
+
+
+MIXED_MEASURES = {
+    "AUC": ("aucs", -1),
+    "log loss": ("log_losses", 1),
+    "error": ("test_errors", 1),
+}
+
+
+def mixed_summary() -> str:
+    """Average ranks over the sets that all methods have, and the price of a row."""
+    ranks = {}
+    for measure, (key, sign) in MIXED_MEASURES.items():
+        found = column(key, "mixed")
+        signed = {m: {d: sign * v for d, v in s.items()} for m, s in found.items()}
+        ranks[measure] = average_ranks(signed)
+    times = column("batch_microseconds_per_row", "mixed")
+    fits = column("fit_seconds", "mixed")
+    rows = [
+        [
+            method,
+            *(str(ranks[measure][method]) for measure in MIXED_MEASURES),
+            f"{np.median(list(fits[method].values())):.2g}",
+            f"{np.median(list(times[method].values())):.2g}",
+        ]
+        for method in times
+    ]
+    head = [f"average rank, {measure}" for measure in MIXED_MEASURES]
+    return markdown(["", *head, "fit, s (median)", "us/row (median)"], rows)
 
 
 LARGE = ("letter", "w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
@@ -231,6 +275,8 @@ TABLES = {
     "untuned, pairs": untuned_pairs,
     "untuned, speed": untuned_speed,
     "untuned, grown": untuned_grown,
+    "mixed": mixed,
+    "mixed, summary": mixed_summary,
     "peers": peers,
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
