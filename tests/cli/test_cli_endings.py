@@ -60,8 +60,8 @@ def test_values_too_large_to_scale_are_named_first(tmp_path, capsys, method):
 
 
 def test_steps_without_end_are_no_model(tmp_path, rows, capsys):
-    command = ["train", str(rows), str(tmp_path / "m.skops"), "--learning-rate"]
-    assert main([*command, "1e300"]) == 1
+    command = ["train", str(rows), str(tmp_path / "m.skops"), "--method", "du"]
+    assert main([*command, "--learning-rate", "1e300"]) == 1
     assert "steps are too large" in capsys.readouterr().err
     assert not (tmp_path / "m.skops").exists()
 
