@@ -32,7 +32,8 @@ def rows(tmp_path, moons):
 @pytest.fixture
 def model(rows, capsys):
     path = rows.with_name("model.skops")
-    assert main(["train", str(rows), str(path), "--max-iter", "2"]) == 0
+    command = ["train", str(rows), str(path), "--method", "du", "--max-iter", "2"]
+    assert main(command) == 0
     capsys.readouterr()
     return path
 
