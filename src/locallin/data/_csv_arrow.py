@@ -1,6 +1,7 @@
 """Cells of CSV text, by pyarrow."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -42,10 +43,14 @@ def arrow_parser(
         read_options = csv.ReadOptions(
             column_names=names, block_size=_BLOCK if short else len(text)
         )
+        source = pyarrow.BufferReader(text)
         try:
-            table = csv.read_csv(
-                pyarrow.BufferReader(text), read_options, layouts[quoted], conversion
-            )
+            # In the main thread pyarrow puts handlers of its own in the place of ours
+            # while it reads, and now and then a Ctrl-C or SIGTERM is lost to them.
+            with ThreadPoolExecutor(1) as reader:
+                table = reader.submit(
+                    csv.read_csv, source, read_options, layouts[quoted], conversion
+                ).result()
         except pyarrow.ArrowInvalid:
             return None
         return _finite(table, len(numbers), label is not None)
