@@ -123,16 +123,20 @@ def csr_entry_scores(rows, entries, coef, intercept, out):
                 out[entry[q], c] = product + intercept[j, c]
 
 
+# A loop that sums writes nothing: compilers would choose between two orders of the sum
+# by how far apart the arrays happen to lie.
 @jit
 def _row_loss(loss, scores, label, positive, slopes):
     """Loss of a row's scores; writes its derivatives by them."""
     if loss == MULTINOMIAL:
         return multinomial(scores, label, slopes)
+    for c in range(positive.size):
+        y = 1.0 if label == positive[c] else -1.0
+        slopes[c] = y * loss_slope(loss, y * scores[c])
     total = 0.0
     for c in range(positive.size):
         y = 1.0 if label == positive[c] else -1.0
         total += loss_value(loss, y * scores[c])
-        slopes[c] = y * loss_slope(loss, y * scores[c])
     return total
 
 
@@ -173,6 +177,7 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
         total += weights[i] * _row_loss(loss, mixed, labels[i], positive, by_score)
         for c in range(positive.size):
             slopes[i, c] = weight * by_score[c]
+        for c in range(positive.size):
             slope_f += slopes[i, c] * mixed[c]
         squares, sum_h = 0.0, 0.0
         for p in range(start, stop):

@@ -48,9 +48,10 @@ def multinomial(scores, label, slopes):
     top = scores[0]
     for c in range(scores.size):
         top = max(top, scores[c])
-    total = 0.0
     for c in range(scores.size):
         slopes[c] = np.exp(scores[c] - top)
+    total = 0.0
+    for c in range(scores.size):
         total += slopes[c]
     for c in range(scores.size):
         slopes[c] /= total
