@@ -76,7 +76,7 @@ def without_dates(frame):
     frame = frame.copy()
     for name in frame.select_dtypes("datetime").columns:
         date = frame.pop(name).dt
-        for part in ("year", "month", "day", "weekday", "hour"):
+        for part in ("year", "month", "day", "dayofweek", "hour"):
             frame[f"{name} {part}"] = getattr(date, part)
         frame[f"{name} days"] = (date.year - 1970) * 366 + date.dayofyear
     return frame

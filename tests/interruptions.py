@@ -51,7 +51,16 @@ ESTIMATORS = {
 }
 # Name of the case: arguments; files that it writes begin with "new".
 COMMANDS = {
-    "train": ["train", "rows.csv", "new.skops", "--max-iter", "3", "--force"],
+    "train": [
+        "train",
+        "rows.csv",
+        "new.skops",
+        "--method",
+        "du",
+        "--max-iter",
+        "3",
+        "--force",
+    ],
     "train-stream": [
         *("train", "rows.csv", "new.skops", "--method", "du", "--stream"),
         *("--epochs", "2", "--checkpoint", "new.checkpoint", "--force"),
@@ -108,7 +117,8 @@ class CommandCase:
         ]
         head = ",".join([f"p{i}" for i in range(64)] + ["class"])
         (folder / "rows.csv").write_text("\n".join([head, *lines[:400]]) + "\n")
-        self._run(["train", "rows.csv", "model.skops", "--max-iter", "2", "--force"])
+        command = ["train", "rows.csv", "model.skops", "--method", "du"]
+        self._run([*command, "--max-iter", "2", "--force"])
 
     def _run(self, argv: list[str]) -> tuple[int, str]:
         said = io.StringIO()
