@@ -76,9 +76,9 @@ def without_dates(frame):
     frame = frame.copy()
     for name in frame.select_dtypes("datetime").columns:
         date = frame.pop(name).dt
-        for part in ("year", "month", "day", "dayofweek", "hour"):
+        for part in ("year", "month", "day", "day_of_week", "hour"):
             frame[f"{name} {part}"] = getattr(date, part)
-        frame[f"{name} days"] = (date.year - 1970) * 366 + date.dayofyear
+        frame[f"{name} days"] = (date.year - 1970) * 366 + date.day_of_year
     return frame
 
 
