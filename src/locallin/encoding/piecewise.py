@@ -113,7 +113,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
     edges_ : ndarray of shape (n_edges,)
         Edges of the bins of all features, one feature after the other. One that is
         constant has a single edge, one without any value has none.
-    edge_starts_ : ndarray of shape (n_features_in_ + 1,)
+    edge_starts_ : ndarray of shape (n_columns + 1,)
         Feature j has the edges ``edges_[edge_starts_[j]:edge_starts_[j + 1]]``.
     tells_missing_ : ndarray of shape (n_features_in_,)
         Whether a feature has a component for missing values.
@@ -291,7 +291,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         Returns
         -------
         Encoding
-            What :func:`locallin.kernels.encoding.encode_block` takes.
+            What ``locallin.kernels.encoding.encode_block`` takes.
         """
         check_is_fitted(self)
         limits = np.finfo(dtype)

@@ -157,7 +157,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         What to know of the columns: identifiers, columns that alone decide the target.
     levels_ : ndarray of str of shape (n_levels,)
         Levels of all categories, and weekdays of dates, one column after the other.
-    level_starts_ : ndarray of shape (n_features_in_ + 1,)
+    level_starts_ : ndarray of shape (n_columns + 1,)
         Column j has the levels ``levels_[level_starts_[j]:level_starts_[j + 1]]``.
     n_kept_ : ndarray of shape (n_features_in_,)
         How many of them, from the first on, have a component.

@@ -49,9 +49,9 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     """A table in, settings chosen on held-out rows, calibrated probabilities out.
 
     Numbers, categories, dates and missing values are encoded
-    (:class:`~locallin.TableEncoder`), and local linear models with learned anchors and
-    a learned metric (:class:`~locallin.DULLSVMClassifier`) are fitted to what comes
-    out. How numbers are encoded, how many local models there are, how strong their
+    (:class:`~locallin.encoding.TableEncoder`), and local linear models with learned
+    anchors and a learned metric (:class:`~locallin.DULLSVMClassifier`) are fitted to
+    what comes out. How numbers are encoded, how many local models there are, how strong their
     penalty is, their loss and their metric are chosen on held-out rows of the training
     data, by the sum of their mean log loss and the share of them that is wrong. The
     mean of a few such models is what predicts; one factor makes its scores log-odds
@@ -73,8 +73,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         Seconds after which nothing new is tried. The models that predict are fitted in
         any case, as many as the rest of the time allows and at least one.
     encoder : transformer or None, default=None
-        What encodes the rows; None is a :class:`~locallin.TableEncoder` whose way with
-        numbers is chosen, and nothing for sparse data.
+        What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
+        way with numbers is chosen, and nothing for sparse data.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``. They move the scores
         and what is predicted; probabilities are those of the data without them.
@@ -107,7 +107,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     See Also
     --------
     DULLSVMClassifier : One model with settings of your own.
-    TableEncoder : What encodes the table.
+    locallin.encoding.TableEncoder : What encodes the table.
     locallin.inspection.explain : What each column adds to a score.
 
     Examples

@@ -53,8 +53,8 @@ class SAPLClassifier(JointClassifier):
         features.
     feature_map : transformer or None, default=None
         A finite feature map phi; local models see phi(x) in place of x, for example
-        :class:`~locallin.PiecewiseLinearEncoder`. "adam" maps the rows of a batch when
-        it comes to them, and never holds all of phi(X).
+        :class:`~locallin.encoding.PiecewiseLinearEncoder`. "adam" maps the rows of a
+        batch when it comes to them, and never holds all of phi(X).
     coding_space : {"input", "mapped"}, default="input"
         Whether local coordinates are computed from x or from phi(x).
     local_model : {"linear", "constant"}, default="linear"
