@@ -51,11 +51,11 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     Numbers, categories, dates and missing values are encoded
     (:class:`~locallin.encoding.TableEncoder`), and local linear models with learned
     anchors and a learned metric (:class:`~locallin.DULLSVMClassifier`) are fitted to
-    what comes out. How numbers are encoded, how many local models there are, how strong their
-    penalty is, their loss and their metric are chosen on held-out rows of the training
-    data, by the sum of their mean log loss and the share of them that is wrong. The
-    mean of a few such models is what predicts; one factor makes its scores log-odds
-    that hold on held-out rows.
+    what comes out. How numbers are encoded, how many local models there are, how strong
+    their penalty is, their loss and their metric are chosen on held-out rows of the
+    training data, by the sum of their mean log loss and the share of them that is
+    wrong. The mean of a few such models is what predicts; one factor makes its scores
+    log-odds that hold on held-out rows.
 
     The score of a row is a sum over the columns of the table once its local models are
     held fixed: :func:`locallin.inspection.explain` tells what each column adds.
