@@ -25,9 +25,7 @@ from locallin.methods.preparation import joint_alpha
 _ROWS = {1: 20_000, 2: 60_000}
 _FOLDED_ROWS = 3000
 _FOLDS = 5
-# A row's columns times bins that are still worth encoding, and features up to which a
-# linear metric is learned.
-_MOST_BINNED = 300
+# Features up to which a linear metric is learned.
 _MOST_MAPPED = 4096
 _PASSES = 15
 _MOST_ANCHORS = 1024
@@ -129,7 +127,7 @@ def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
     return fresh, fresh.fit_transform(rows.X, rows.classes[rows.labels])
 
 
-def new_member(choice: Choice, X, labels, weights, n_classes: int, n_jobs):
+def new_member(choice: Choice, X, weights, n_classes: int, n_jobs):
     """A local model with the settings of a choice, for encoded rows."""
     n_rows = int(np.count_nonzero(weights))
     square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
@@ -170,7 +168,7 @@ def fit_choice(
 ) -> tuple[Any, EnsembleClassifier]:
     """The encoder and the members on all rows; fewer members where time is short."""
     fitted, X = encode(rows, encoder, choice.n_bins)
-    first = new_member(choice, X, rows.labels, rows.weights, len(rows.classes), n_jobs)
+    first = new_member(choice, X, rows.weights, len(rows.classes), n_jobs)
     model = EnsembleClassifier(first, n_members, random_state=rows.seed)
     y = rows.classes[rows.labels]
     began = time.monotonic()
@@ -327,9 +325,7 @@ class Choosing:
 
     def _scores(self, choice: Choice, part: Held, n_members: int, n_scores: int):
         present = np.unique(part.labels)
-        first = new_member(
-            choice, part.X, part.labels, part.weights, len(present), self._n_jobs
-        )
+        first = new_member(choice, part.X, part.weights, len(present), self._n_jobs)
         model = EnsembleClassifier(first, n_members, random_state=self._all.seed)
         model.fit(part.X, part.labels, part.weights)
         found = model.decision_function(part.X_held)

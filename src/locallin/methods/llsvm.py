@@ -13,7 +13,7 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import CODINGS, FitInput
+from locallin.methods.preparation import CODINGS, FitInput, check_feature_map
 from locallin.solvers.convex import solve_dual, solve_sgd
 from locallin.solvers.newton import solve_newton
 
@@ -385,17 +385,7 @@ class LLSVMClassifier(AnchoredClassifier):
                 f"t0={self.t0} is a setting of solver='sgd', but solver="
                 f"{self.solver!r}."
             )
-        if self.coding_space == "mapped" and self.feature_map is None:
-            raise ValueError("coding_space='mapped' needs a feature_map.")
-        if (
-            self.local_model == "constant"
-            and self.feature_map is not None
-            and self.coding_space == "input"
-        ):
-            raise ValueError(
-                "local_model='constant' does not look at the features: drop "
-                "feature_map, or use it for the coding with coding_space='mapped'."
-            )
+        check_feature_map(self)
         if not isinstance(self.coding, str):
             for name in ("n_anchors", "n_neighbors", "anchors"):
                 default = signature(type(self)).parameters[name].default

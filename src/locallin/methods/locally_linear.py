@@ -255,11 +255,11 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     def _name_columns(self) -> None:
         first: Any = self.model_ if self.encoder_ is None else self.encoder_
         self.n_features_in_ = first.n_features_in_
-        for name in ("feature_names_in_",):
-            if hasattr(self, name):
-                delattr(self, name)
-            if hasattr(first, name):
-                setattr(self, name, getattr(first, name))
+        name = "feature_names_in_"
+        if hasattr(self, name):
+            delattr(self, name)
+        if hasattr(first, name):
+            setattr(self, name, getattr(first, name))
 
     def _tell(self, trial: Trial) -> None:
         if self.verbose:
