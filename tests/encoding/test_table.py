@@ -296,7 +296,10 @@ def test_sparse_output(frame):
     assert made.format == "csr"
     assert made.dtype == np.float32
     assert_array_equal(made.toarray(), dense)
-    levels = frame[["home", "job"]]
+    levels = frame[["home"]].assign(
+        town=[f"t{i % 18}" for i in range(len(frame))],
+        shop=[f"s{i % 17}" for i in range(len(frame))],
+    )
     for columns, is_sparse in ((levels, True), (frame[["income", "age"]], False)):
         made = TableEncoder(sparse_output="auto").fit_transform(columns)
         assert sparse.issparse(made) == is_sparse

@@ -20,7 +20,13 @@ from locallin import (
     SAPLClassifier,
 )
 from locallin.engine.invariants import InvalidModelError
-from locallin.methods.choosing import judged, usual_choice
+from locallin.methods.choosing import (
+    Choice,
+    Choosing,
+    TrainingRows,
+    judged,
+    usual_choice,
+)
 
 pandas = pytest.importorskip("pandas")
 
@@ -135,12 +141,12 @@ class TestTables:
             for trial in model.search_path_
             if all(trial[name] == value for name, value in model.chosen_.items())
         ]
-
-        def cost(trials):
-            alone = [t for t in trials if t["n_members"] == 1]
-            return min(t["log_loss"] + t["error"] for t in alone)
-
-        assert cost(model.search_path_) == cost(chosen)
+        assert [trial["n_members"] for trial in chosen] == [1, 3]
+        costs = [trial["log_loss"] + trial["error"] for trial in model.search_path_]
+        doubt = max(trial["standard_error"] for trial in model.search_path_)
+        alone = chosen[0]["log_loss"] + chosen[0]["error"]
+        assert min(costs) <= alone <= min(costs) + doubt
+        # Few rows take all members.
         assert len(model.model_.members_) == 3
 
     def test_pickles_and_repeats(self, fitted):
@@ -188,6 +194,43 @@ def test_tells_of_every_choice_where_asked(capsys):
     assert len(lines) == len(model.search_path_)
     assert "loss='squared_hinge'" in "".join(lines)
     assert "log loss" in lines[0]
+
+
+def test_members_are_taken_where_they_are_worth_it():
+    rng = np.random.RandomState(0)
+    X = rng.uniform(-1, 1, size=(6000, 2))
+    y = X[:, 0] + rng.normal(size=6000) > 0
+    model = LocallyLinearClassifier(random_state=0).fit(X, y)
+    assert model.search_path_[-1]["n_members"] == 3
+    assert len(model.model_.members_) == 1  # there is nothing that members could save
+    assert LocallyLinearClassifier(n_members=2, random_state=0).fit(
+        X, y
+    ).model_.scale_ == pytest.approx(model.model_.scale_, rel=0.2)
+
+
+def test_a_choice_is_left_for_more_than_chance():
+    labels = np.arange(400) % 2
+    scores = (labels - 0.5)[:, None] + np.random.RandomState(0).normal(size=(400, 1))
+    rows = TrainingRows(scores, labels, np.arange(2), np.ones(400), 0)
+    search = Choosing(rows, None, 1, np.inf, None)
+    assert search._hold_out()
+    held = search._held()
+
+    def made(s):
+        return judged(Choice(), 1, s[held], labels[held], np.ones(400), 0.0)
+
+    first, better = made(scores), made(scores + (labels - 0.5)[:, None])
+    assert search._is_better(better, first)
+    assert not search._is_better(first, better)
+    assert not search._is_better(first, first)
+
+
+def test_scale_of_few_rows_without_errors_is_not_certain():
+    labels = np.arange(40) % 2
+    trial = judged(Choice(), 1, (labels - 0.5)[:, None], labels, np.ones(40), 0.0)
+    assert trial.error == 0
+    # One more of each class, wrong: 20 of 22 are right.
+    assert 1 / (1 + np.exp(-0.5 * trial.scale)) == pytest.approx(21 / 22, rel=0.01)
 
 
 def test_time_limit_leaves_one_choice_and_one_member():

@@ -22,6 +22,8 @@ from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding, encode_b
 _FURTHEST = 1e4
 # Deviations where the smooth clip of robust scaling levels off.
 SMOOTH = 3.0
+# Share of components that are not zero up to which CSR rows serve a model faster.
+_LEAST_FULL = 1 / 8
 
 
 class Places(NamedTuple):
@@ -185,10 +187,10 @@ def _side_by_side(sizes: list[list[int]]) -> list[Places]:
 
 
 def is_sparse(plan: Plan) -> bool:
-    """Whether less than half of the components are not zero."""
+    """Whether so few components are not zero that products with CSR rows are faster."""
     n_full = sum(one.levels - one.numbers for one in plan.places)
     n_full += sum(one.end > one.levels for one in plan.places)
-    return n_full * 2 < plan.n_out
+    return n_full < _LEAST_FULL * plan.n_out
 
 
 def source_values(columns, parts, raws: list[Raw], rows: slice) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -12,6 +12,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
+from locallin.anchors import choose_anchors
 from locallin.encoding.table import TableEncoder
 from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import safe_indexing
@@ -19,18 +20,24 @@ from locallin.kernels.rows import squared_row_norms
 from locallin.methods.base import probabilities
 from locallin.methods.dullsvm import DULLSVMClassifier
 from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.preparation import joint_alpha
+from locallin.methods.preparation import USUAL_COMPONENTS, joint_alpha
 
-# Rows that are looked at, by effort; up to so many each row is held out once.
+# Rows that are looked at, by effort. Up to so many, each is held out once, in folds:
+# what is learned from costs about the same for any number of rows.
 _ROWS = {1: 20_000, 2: 60_000}
-_FOLDED_ROWS = 3000
-_FOLDS = 5
+_FOLDS = {5: 4000, 3: 8000}
+# Rows that a part needs for as many bins as are tried.
+_ROWS_FOR_BINS = 2000
+# Standard errors by which a choice has to be better than the one before.
+_CHANCE = 0.5
 # Features up to which a linear metric is learned.
 _MOST_MAPPED = 4096
-_PASSES = 15
 _MOST_ANCHORS = 1024
-# Members of a mean, by effort.
+# Members of a mean, by effort, and the part of the cost that they have to save, as a
+# row is predicted by each of them. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
+_WORTH_MEMBERS = 0.01
+_ROWS_FOR_MEMBERS = 4000
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class Choice:
     """Settings: bins of a number (0: it is standardised), local models, penalty.
 
     ``strength`` multiplies the penalty that the rule for the number of rows gives;
-    ``metric`` and ``loss`` are those of the local models.
+    ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
+    the rows in which they learn.
     """
 
     n_bins: int = 8
@@ -67,6 +75,7 @@ class Choice:
     strength: float = 1.0
     metric: str | None = "linear"
     loss: str = "multinomial"
+    passes: int = 8
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
@@ -84,6 +93,7 @@ class Trial:
     error: float
     scale: float
     seconds: float
+    costs: np.ndarray = field(repr=False, compare=False)
 
     @property
     def cost(self) -> float:
@@ -93,16 +103,31 @@ class Trial:
     def as_dict(self) -> dict[str, Any]:
         """Settings and figures by name."""
         found = asdict(self)
+        del found["costs"]
         return {**found.pop("choice"), **found}
 
 
-class Held(NamedTuple):
+@dataclass(frozen=True)
+class Held:
     """A part of the rows to learn from, and one to look at, both encoded."""
 
     X: Any
     labels: np.ndarray
     weights: np.ndarray
     X_held: Any
+    anchors: dict[int, np.ndarray] = field(default_factory=dict)
+
+    def first_anchors(self, choice: Choice, seed: int):
+        """Where anchors start: the same for every choice, unless rows are projected."""
+        projected = choice.metric == "linear" and self.X.shape[1] > USUAL_COMPONENTS
+        n_anchors = choice.n_anchors
+        if n_anchors == 1 or projected:
+            return "kmeans"
+        if n_anchors not in self.anchors:
+            self.anchors[n_anchors] = choose_anchors(
+                self.X, n_anchors, sample_weight=self.weights, random_state=seed
+            )
+        return self.anchors[n_anchors]
 
 
 def new_encoder(encoder, n_bins: int, seed: int):
@@ -142,11 +167,16 @@ def new_member(choice: Choice, X, weights, n_classes: int, n_jobs):
         # what can be told by the columns.
         intercept_scaling=1.0,
         diversity=0.0,
-        max_iter=_PASSES,
+        max_iter=choice.passes,
         # Smaller ones are no better here, and cost three times as much.
         batch_size=32 if n_rows < 2048 else "auto",
         n_jobs=n_jobs,
     )
+
+
+def member_seeds(seed: int, n_members: int) -> list[int]:
+    """A seed for each member."""
+    return np.random.RandomState(seed).randint(2**31 - 1, size=n_members).tolist()
 
 
 def usual_choice(n_rows: int) -> Choice:
@@ -155,6 +185,7 @@ def usual_choice(n_rows: int) -> Choice:
         n_bins=8 if n_rows >= 1000 else 0,
         n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
         strength=3.0 if n_rows < 20_000 else 1.0,
+        passes=15,
     )
 
 
@@ -172,13 +203,12 @@ def fit_choice(
     model = EnsembleClassifier(first, n_members, random_state=rows.seed)
     y = rows.classes[rows.labels]
     began = time.monotonic()
-    seeds = np.random.RandomState(rows.seed).randint(2**31 - 1, size=n_members)
     members: list = []
-    for seed in seeds:
+    for seed in member_seeds(rows.seed, n_members):
         spent = time.monotonic() - began
         if members and time.monotonic() + spent / len(members) > deadline:
             break
-        member = clone(first).set_params(random_state=int(seed))
+        member = clone(first).set_params(random_state=seed)
         members.append(member.fit(X, y, rows.weights))
     return fitted, model.adopt(members, link="multinomial")
 
@@ -204,18 +234,25 @@ class Choosing:
         self._all, self._encoder, self._effort = rows, encoder, effort
         self._deadline, self._n_jobs = deadline, n_jobs
         self._encoded: dict[int, list[Held]] = {}
+        self._scores: dict[Choice, np.ndarray] = {}
         self.trials: list[Trial] = []
 
-    def run(self, tell: Callable[[Trial], None], n_members: int):
-        """The best choice for all rows, and the scale of its scores."""
+    def run(self, tell: Callable[[Trial], None], n_members: int | None):
+        """The best choice for all rows, its members, and the scale of their scores.
+
+        The number of members is chosen where none is given.
+        """
+        most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
-            return usual_choice(len(self._all)), 1.0
+            return usual_choice(len(self._all)), most, 1.0
         self._tell = tell
         best = self._search()
-        scale = best.scale
-        if n_members > 1 and time.monotonic() < self._deadline:
-            scale = self._try(best.choice, n_members).scale
-        return self._for_all_rows(best.choice), scale
+        if most > 1 and time.monotonic() < self._deadline:
+            mean = self._try_members(best.choice, most)
+            worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
+            few = len(self._rows) <= _ROWS_FOR_MEMBERS
+            best = mean if n_members or few or worth else best
+        return self._for_all_rows(best.choice), n_members or best.n_members, best.scale
 
     def _hold_out(self) -> bool:
         """Draw the rows that are looked at; False where that cannot be done."""
@@ -233,9 +270,10 @@ class Choosing:
         labels = self._rows.labels
         if np.bincount(labels).max() == len(labels) or len(labels) < 10:
             return False
-        if len(labels) <= _FOLDED_ROWS:
-            folds = StratifiedKFold(_FOLDS, shuffle=True, random_state=rng)
-            self._splits = list(folds.split(labels, _stratified(labels, _FOLDS)))
+        n_folds = next((n for n, most in _FOLDS.items() if len(labels) <= most), 0)
+        if n_folds:
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
+            self._splits = list(folds.split(labels, _stratified(labels, n_folds)))
         else:
             seen, held = train_test_split(
                 np.arange(len(labels)), test_size=0.25, random_state=rng,
@@ -247,15 +285,16 @@ class Choosing:
     def _search(self) -> Trial:
         best = self._try(Choice())
         if self._has_numbers():
-            best = self._better(best, replace(best.choice, n_bins=0))
-        best = self._better(best, replace(best.choice, loss="squared_hinge"))
-        best = self._better(best, replace(best.choice, metric=None))
+            best = self._better(best, n_bins=0)
+            if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
+                best = self._better(best, n_bins=32)
+        best = self._better(best, loss="squared_hinge")
+        best = self._better(best, metric=None)
         for strength in (10.0, 0.1):
-            best = self._better(best, replace(best.choice, strength=strength))
-        best = self._better(best, replace(best.choice, n_anchors=1))
+            best = self._better(best, strength=strength)
+        best = self._better(best, n_anchors=1)
         best = self._grow(best)
-        finer = self._refine(best)
-        return best if finer is best else self._grow(finer)
+        return self._refine(best)
 
     def _grow(self, best: Trial) -> Trial:
         """Fewer local models, or more as long as they gain."""
@@ -264,27 +303,37 @@ class Choosing:
         for n_anchors in (4, 64, 256, 1024):
             if n_anchors > most or 4 < n_anchors < start:
                 continue
-            trial = self._better(best, replace(best.choice, n_anchors=n_anchors))
+            trial = self._better(best, n_anchors=n_anchors)
             if trial is best and n_anchors > start:
                 break
             best = trial
         return best
 
     def _refine(self, best: Trial) -> Trial:
-        """Penalties and, where the effort allows, bins beside those of the best."""
-        choice = best.choice
+        """Penalties and passes and, where the effort allows, bins beside the best."""
+        strength = best.choice.strength
         for factor in (0.3, 3.0):
-            strength = float(f"{choice.strength * factor:.2g}")
-            best = self._better(best, replace(choice, strength=strength))
-        if self._effort > 1 and choice.n_bins:
-            best = self._better(best, replace(choice, n_bins=2 * choice.n_bins))
+            best = self._better(best, strength=float(f"{strength * factor:.2g}"))
+        best = self._better(best, passes=20)
+        if self._effort > 1:
+            best = self._grow(best)
+            if best.choice.n_bins:
+                best = self._better(best, n_bins=2 * best.choice.n_bins)
         return best
 
-    def _better(self, best: Trial, choice: Choice) -> Trial:
+    def _better(self, best: Trial, **settings) -> Trial:
+        """The best so far, or what it is with other settings if that is better."""
+        choice = replace(best.choice, **settings)
         if time.monotonic() >= self._deadline or self._tried(choice):
             return best
         trial = self._try(choice)
-        return trial if trial.cost < best.cost else best
+        return trial if self._is_better(trial, best) else best
+
+    def _is_better(self, trial: Trial, best: Trial) -> bool:
+        """Whether the rows say so: a difference that may be chance does not count."""
+        weights = self._held_weights()
+        gains = best.costs - trial.costs
+        return weights @ gains > _CHANCE * _standard_error(gains, weights)
 
     def _tried(self, choice: Choice) -> bool:
         return any(trial.choice == choice for trial in self.trials)
@@ -305,38 +354,61 @@ class Choosing:
         X_held = other.X if encoder is None else encoder.transform(other.X)
         return Held(X, part.labels, part.weights, X_held)
 
-    def _try(self, choice: Choice, n_members: int = 1) -> Trial:
+    def _try(self, choice: Choice) -> Trial:
         began = time.monotonic()
-        rows = self._rows
-        n_scores = 1 if len(rows.classes) == 2 else len(rows.classes)
-        scores = np.zeros((len(rows), n_scores))
-        for (_, held), part in zip(
-            self._splits, self._parts(choice.n_bins), strict=True
-        ):
-            scores[held] = self._scores(choice, part, n_members, n_scores)
-        held = np.concatenate([held for _, held in self._splits])
+        scores = self._held_scores(choice, self._all.seed, shared_anchors=True)
+        return self._note(choice, 1, scores, began)
+
+    def _try_members(self, choice: Choice, n_members: int) -> Trial:
+        """The mean of members, of which the first has been tried."""
+        began = time.monotonic()
+        seeds = member_seeds(self._all.seed, n_members - 1)
+        more = (self._held_scores(choice, seed) for seed in seeds)
+        return self._note(
+            choice, n_members, sum(more, self._scores[choice]) / n_members, began
+        )
+
+    def _note(self, choice: Choice, n_members: int, scores, began: float) -> Trial:
+        self._scores.setdefault(choice, scores)
+        held, labels = self._held(), self._rows.labels
         trial = judged(
-            choice, n_members, scores[held], rows.labels[held], rows.weights[held],
+            choice, n_members, scores[held], labels[held], self._held_weights(),
             time.monotonic() - began,
         )  # fmt: skip
         self.trials.append(trial)
         self._tell(trial)
         return trial
 
-    def _scores(self, choice: Choice, part: Held, n_members: int, n_scores: int):
-        present = np.unique(part.labels)
-        first = new_member(choice, part.X, part.weights, len(present), self._n_jobs)
-        model = EnsembleClassifier(first, n_members, random_state=self._all.seed)
-        model.fit(part.X, part.labels, part.weights)
-        found = model.decision_function(part.X_held)
-        if n_scores == 1:
-            return found[:, None]
-        if len(present) == 2:
-            found = np.column_stack([-found, found])
-        # A class that the part does not have is as good as impossible.
-        full = np.full((len(found), n_scores), found.min() - 10.0)
-        full[:, present] = found
-        return full
+    def _held(self) -> np.ndarray:
+        """The rows that are held out, in the order in which they are."""
+        return np.concatenate([held for _, held in self._splits])
+
+    def _held_weights(self) -> np.ndarray:
+        weights = self._rows.weights[self._held()]
+        return weights / weights.sum(dtype=float)
+
+    def _held_scores(
+        self, choice: Choice, seed: int, shared_anchors: bool = False
+    ) -> np.ndarray:
+        """Scores of the rows that are held out, (n_rows, n_scores); 0 elsewhere."""
+        n_classes = len(self._rows.classes)
+        scores = np.zeros((len(self._rows), 1 if n_classes == 2 else n_classes))
+        parts = self._parts(choice.n_bins)
+        for (_, held), part in zip(self._splits, parts, strict=True):
+            present = np.unique(part.labels)
+            member = new_member(
+                choice, part.X, part.weights, len(present), self._n_jobs
+            ).set_params(random_state=seed)
+            if shared_anchors:
+                anchors = part.first_anchors(choice, seed)
+                given = not isinstance(anchors, str)
+                member.set_params(
+                    n_anchors=None if given else choice.n_anchors, anchors=anchors
+                )
+            member.fit(part.X, part.labels, part.weights)
+            found = member.decision_function(part.X_held)
+            scores[held] = by_class(found, present, scores.shape[1])
+        return scores
 
     def _for_all_rows(self, choice: Choice) -> Choice:
         """More rows than were looked at bear more local models."""
@@ -348,30 +420,51 @@ class Choosing:
         )
 
 
+def by_class(found: np.ndarray, present: np.ndarray, n_scores: int) -> np.ndarray:
+    """Scores of the present classes as scores of all, (n_rows, n_scores)."""
+    if n_scores == 1:
+        return found[:, None]
+    if len(present) == 2:
+        found = np.column_stack([-found, found])
+    # A class that is not there is as good as impossible.
+    full = np.full((len(found), n_scores), found.min() - 10.0)
+    full[:, present] = found
+    return full
+
+
 def judged(
     choice: Choice, n_members: int, scores, labels, weights, seconds: float
 ) -> Trial:
     """Log loss at the best scale of the scores, its standard error, and errors."""
     weights = weights / weights.sum(dtype=float)
     flat = scores[:, 0] if scores.shape[1] == 1 else scores
+    classes = np.arange(max(2, scores.shape[1]))
+    # As if one row more of each class had been wrong: few rows without an error do
+    # not make certain.
+    doubt = 1.0 / (len(labels) / len(classes) + 2.0)
+    shares = np.where(classes == labels[:, None], 1.0 - doubt, doubt)
+    shares /= shares.sum(axis=1, keepdims=True)
 
-    def losses(log_scale: float) -> np.ndarray:
+    def log_shares(log_scale: float) -> np.ndarray:
         found = probabilities(np.exp(log_scale) * flat, "multinomial")
-        at = found[np.arange(len(labels)), labels]
-        return -np.log(np.maximum(at, 1e-12))
+        return np.log(np.maximum(found, 1e-12))
 
     best = minimize_scalar(
-        lambda log_scale: weights @ losses(log_scale), bounds=(-3.0, 4.0),
-        method="bounded",
+        lambda log_scale: -weights @ (shares * log_shares(log_scale)).sum(axis=1),
+        bounds=(-3.0, 4.0), method="bounded",
     )  # fmt: skip
-    values = losses(best.x)
-    mean = float(weights @ values)
-    doubt = float(np.sqrt((weights**2) @ (values - mean) ** 2))
+    losses = -log_shares(best.x)[np.arange(len(labels)), labels]
     winners = flat > 0 if flat.ndim == 1 else flat.argmax(axis=1)
+    costs = losses + (winners != labels)
     return Trial(
-        choice, n_members, mean, doubt, float(weights @ (winners != labels)),
-        float(np.exp(best.x)), seconds,
+        choice, n_members, float(weights @ losses), _standard_error(losses, weights),
+        float(weights @ (winners != labels)), float(np.exp(best.x)), seconds, costs,
     )  # fmt: skip
+
+
+def _standard_error(values: np.ndarray, weights: np.ndarray) -> float:
+    """That of the weighted mean; the weights add up to one."""
+    return float(np.sqrt((weights**2) @ (values - weights @ values) ** 2))
 
 
 def _stratified(labels: np.ndarray, least: int = 2) -> np.ndarray:

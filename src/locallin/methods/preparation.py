@@ -38,7 +38,7 @@ CODINGS = {
 # Anchors at the most, where n_anchors=None.
 USUAL_ANCHORS = 100
 # Dimensions of a linear metric, where n_dimensions=None, and rows that it starts from.
-_USUAL_COMPONENTS = 64
+USUAL_COMPONENTS = 64
 _METRIC_ROWS = 10_000
 # Rows that anchors are chosen from where a feature map makes rows when asked for them:
 # so many, or so many for each anchor.
@@ -350,7 +350,7 @@ def first_metric(estimator, X, given: FitInput) -> np.ndarray:
     n_features = X.shape[1]
     if estimator.metric == "scale":
         return np.ones(n_features, X.dtype)
-    wanted = estimator.n_dimensions or _USUAL_COMPONENTS
+    wanted = estimator.n_dimensions or USUAL_COMPONENTS
     if wanted >= n_features:
         return np.eye(n_features, dtype=X.dtype)
     seen = _sampled(given, _METRIC_ROWS)
