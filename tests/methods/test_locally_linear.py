@@ -220,9 +220,9 @@ def test_a_choice_is_left_for_more_than_chance():
         return judged(Choice(), 1, s[held], labels[held], np.ones(400), 0.0)
 
     first, better = made(scores), made(scores + (labels - 0.5)[:, None])
-    assert search._is_better(better, first)
-    assert not search._is_better(first, better)
-    assert not search._is_better(first, first)
+    assert search._is_better(better, first, by=1.0)
+    assert not search._is_better(first, better, by=0.0)
+    assert not search._is_better(first, first, by=0.0)
 
 
 def test_scale_of_few_rows_without_errors_is_not_certain():

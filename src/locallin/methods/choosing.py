@@ -28,7 +28,7 @@ _ROWS = {1: 20_000, 2: 60_000}
 _FOLDS = {5: 4000, 3: 8000}
 # Rows that a part needs for as many bins as are tried.
 _ROWS_FOR_BINS = 2000
-# Standard errors by which a choice has to be better than the one before.
+# Standard errors by which a choice has to be better than a simpler one before.
 _CHANCE = 0.5
 # Features up to which a linear metric is learned.
 _MOST_MAPPED = 4096
@@ -111,6 +111,7 @@ class Trial:
 class Held:
     """A part of the rows to learn from, and one to look at, both encoded."""
 
+    encoder: Any
     X: Any
     labels: np.ndarray
     weights: np.ndarray
@@ -285,14 +286,14 @@ class Choosing:
     def _search(self) -> Trial:
         best = self._try(Choice())
         if self._has_numbers():
-            best = self._better(best, n_bins=0)
+            best = self._simpler(best, n_bins=0)
             if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
                 best = self._better(best, n_bins=32)
+        best = self._simpler(best, metric=None)
+        best = self._simpler(best, strength=10.0)
+        best = self._better(best, strength=0.1)
         best = self._better(best, loss="squared_hinge")
-        best = self._better(best, metric=None)
-        for strength in (10.0, 0.1):
-            best = self._better(best, strength=strength)
-        best = self._better(best, n_anchors=1)
+        best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
         return self._refine(best)
 
@@ -300,20 +301,21 @@ class Choosing:
         """Fewer local models, or more as long as they gain."""
         start = best.choice.n_anchors
         most = min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+        if start > 4:
+            best = self._simpler(best, n_anchors=4)
         for n_anchors in (4, 64, 256, 1024):
-            if n_anchors > most or 4 < n_anchors < start:
-                continue
-            trial = self._better(best, n_anchors=n_anchors)
-            if trial is best and n_anchors > start:
-                break
-            best = trial
+            if start < n_anchors <= most:
+                trial = self._better(best, n_anchors=n_anchors)
+                if trial is best:
+                    break
+                best = trial
         return best
 
     def _refine(self, best: Trial) -> Trial:
         """Penalties and passes and, where the effort allows, bins beside the best."""
         strength = best.choice.strength
-        for factor in (0.3, 3.0):
-            best = self._better(best, strength=float(f"{strength * factor:.2g}"))
+        best = self._simpler(best, strength=_rounded(3.0 * strength))
+        best = self._better(best, strength=_rounded(0.3 * strength))
         best = self._better(best, passes=20)
         if self._effort > 1:
             best = self._grow(best)
@@ -321,25 +323,31 @@ class Choosing:
                 best = self._better(best, n_bins=2 * best.choice.n_bins)
         return best
 
-    def _better(self, best: Trial, **settings) -> Trial:
+    def _better(self, best: Trial, *, by: float = _CHANCE, **settings) -> Trial:
         """The best so far, or what it is with other settings if that is better."""
         choice = replace(best.choice, **settings)
         if time.monotonic() >= self._deadline or self._tried(choice):
             return best
         trial = self._try(choice)
-        return trial if self._is_better(trial, best) else best
+        return trial if self._is_better(trial, best, by) else best
 
-    def _is_better(self, trial: Trial, best: Trial) -> bool:
-        """Whether the rows say so: a difference that may be chance does not count."""
+    def _simpler(self, best: Trial, **settings) -> Trial:
+        """As ``_better``, for settings that are taken where there is no difference."""
+        return self._better(best, by=0.0, **settings)
+
+    def _is_better(self, trial: Trial, best: Trial, by: float) -> bool:
+        """Whether the rows say so, by that many standard errors of the difference."""
         weights = self._held_weights()
         gains = best.costs - trial.costs
-        return weights @ gains > _CHANCE * _standard_error(gains, weights)
+        return weights @ gains > by * _standard_error(gains, weights)
 
     def _tried(self, choice: Choice) -> bool:
         return any(trial.choice == choice for trial in self.trials)
 
     def _has_numbers(self) -> bool:
-        return self._encoder is None and not sparse.issparse(self._rows.X)
+        """Whether bins are ours to choose, and there is something to put into them."""
+        kinds = getattr(self._parts(Choice.n_bins)[0].encoder, "kinds_", ())
+        return self._encoder is None and bool({"number", "date"} & set(kinds))
 
     def _parts(self, n_bins: int) -> list[Held]:
         if n_bins not in self._encoded:
@@ -352,7 +360,7 @@ class Choosing:
         part, other = self._rows.take(seen), self._rows.take(held)
         encoder, X = encode(part, self._encoder, n_bins)
         X_held = other.X if encoder is None else encoder.transform(other.X)
-        return Held(X, part.labels, part.weights, X_held)
+        return Held(encoder, X, part.labels, part.weights, X_held)
 
     def _try(self, choice: Choice) -> Trial:
         began = time.monotonic()
@@ -442,8 +450,8 @@ def judged(
     # As if one row more of each class had been wrong: few rows without an error do
     # not make certain.
     doubt = 1.0 / (len(labels) / len(classes) + 2.0)
-    shares = np.where(classes == labels[:, None], 1.0 - doubt, doubt)
-    shares /= shares.sum(axis=1, keepdims=True)
+    others = doubt / (len(classes) - 1)
+    shares = np.where(classes == labels[:, None], 1.0 - doubt, others)
 
     def log_shares(log_scale: float) -> np.ndarray:
         found = probabilities(np.exp(log_scale) * flat, "multinomial")
@@ -465,6 +473,10 @@ def judged(
 def _standard_error(values: np.ndarray, weights: np.ndarray) -> float:
     """That of the weighted mean; the weights add up to one."""
     return float(np.sqrt((weights**2) @ (values - weights @ values) ** 2))
+
+
+def _rounded(strength: float) -> float:
+    return float(f"{strength:.2g}")
 
 
 def _stratified(labels: np.ndarray, least: int = 2) -> np.ndarray:
