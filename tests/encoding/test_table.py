@@ -399,6 +399,73 @@ def test_columns_that_do_not_fit_are_named(frame):
         encoder.fit(frame.iloc[:0])
 
 
+def test_tables_without_columns_and_with_columns_of_one_name_are_refused(frame):
+    for made in (frame, pytest.importorskip("pyarrow").Table.from_pandas(frame)):
+        with pytest.raises(ValueError, match=r"0 feature\(s\)"):
+            TableEncoder().fit(none_of(made))
+    twice = frame.rename(columns={"age": "income"})
+    with pytest.raises(ValueError, match="more than one column named 'income'"):
+        TableEncoder().fit(twice)
+
+
+def none_of(table):
+    return table.iloc[:, :0] if hasattr(table, "iloc") else table.select([])
+
+
+NO_VALUES = {
+    "list": [1],
+    "dict": {"a": 1},
+    "array": np.ones(2),
+    "object": object(),
+}
+
+
+@pytest.mark.parametrize("name", NO_VALUES)
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "objects"])
+def test_columns_of_no_values_are_named(name, library):
+    values = np.empty(6, dtype=object)
+    for place in range(6):
+        values[place] = NO_VALUES[name]
+    table = {"age": np.arange(6.0), "odd": values}
+    if library == "pandas":
+        X = pd.DataFrame(table)
+    elif library == "objects":
+        X = np.column_stack([table["age"].astype(object), np.zeros(6, object)])
+        X[:, 1] = values
+    elif name == "object":
+        pytest.skip("no such column")
+    elif library == "polars":
+        polars = pytest.importorskip("polars")
+        X = polars.DataFrame({**table, "odd": values.tolist()})
+    else:
+        arrow = pytest.importorskip("pyarrow")
+        X = arrow.table({**table, "odd": values.tolist()})
+    column = "x1" if library == "objects" else "odd"
+    with pytest.raises(TypeError, match=rf"Column '{column}'.*no values"):
+        TableEncoder().fit(X)
+
+
+def test_types_of_ones_own_are_named():
+    arrow = pytest.importorskip("pyarrow")
+    spans = pd.DataFrame({"span": pd.interval_range(0, 6)})
+    with pytest.raises(TypeError, match=r"Column 'span'.*no values"):
+        TableEncoder().fit(arrow.Table.from_pandas(spans))
+
+
+def test_integers_beyond_all_floats_are_infinite():
+    X = np.array([[1], [10**400], [3]], dtype=object)
+    with pytest.raises(ValueError, match="infinity or a value too large, in column"):
+        TableEncoder().fit(X)
+    X[2, 0] = "text"
+    assert TableEncoder(min_rows=1).fit_transform(X).shape == (3, 3)
+
+
+def test_means_of_a_category_that_is_always_missing():
+    X = pd.DataFrame({"a": np.arange(10.0), "none": pd.Categorical([None] * 10)})
+    encoder = TableEncoder(target_means="all", random_state=0)
+    assert np.isfinite(encoder.fit_transform(X, np.arange(10) % 2)).all()
+
+
 def test_objects_need_no_pandas(monkeypatch):
     rows = [
         ["a", 1, None, date(2020, 1, 1), True],

@@ -13,7 +13,7 @@ import numpy as np
 
 from locallin.cli._parser import UsageError
 
-from . import commands, data_files, inputs, matrices, model_files
+from . import commands, data_files, inputs, matrices, model_files, tables
 
 TARGETS = {
     "models by array": model_files.by_array,
@@ -23,9 +23,10 @@ TARGETS = {
     "sparse matrices": matrices.run,
     "inputs": inputs.run,
     "commands": commands.run,
+    "tables": tables.run,
 }
 # Share of the cases of each target.
-SHARES = dict(zip(TARGETS, (30, 10, 5, 20, 15, 15, 5), strict=True))
+SHARES = dict(zip(TARGETS, (30, 10, 5, 15, 10, 13, 5, 12), strict=True))
 _EXPECTED = ValueError, TypeError, OSError, ImportError, UsageError
 # Bytes that one case may add to the largest memory of its process.
 _MOST_MEMORY = 1 << 30
@@ -36,6 +37,7 @@ def prepare(folder: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model_files.prepare(folder)
+        tables.prepare(folder)
         data_files.prepare(folder)
 
 

@@ -72,7 +72,8 @@ def _set_parameter(model, rng) -> None:
     names = sorted(set(model.get_params(deep=False)) - _EXPENSIVE)
     value = _VALUES[rng.integers(len(_VALUES))]
     name = str(rng.choice(names))
-    if value == 10**9 and name in ("n_anchors", "n_models", "sample_steps", "alphas"):
+    many = ("n_anchors", "n_models", "n_members", "sample_steps", "alphas")
+    if value == 10**9 and name in many:
         return
     model.set_params(**{name: value})
 

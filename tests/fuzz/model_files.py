@@ -19,10 +19,12 @@ from locallin import (
     Atlas,
     AtlasClassifier,
     DULLSVMClassifier,
+    EnsembleClassifier,
     IntersectionSampler,
     InverseDistanceCoding,
     LLSVMClassifier,
     LLSVMClassifierCV,
+    LocallyLinearClassifier,
     ML3Classifier,
     PiecewiseLinearEncoder,
     SAPLClassifier,
@@ -31,6 +33,7 @@ from locallin import (
 )
 from locallin.export import compress, load, save
 
+from . import tables
 from .mutations import mutate_array, mutate_bytes
 
 ESTIMATORS = {
@@ -61,6 +64,13 @@ ESTIMATORS = {
     "llsvm-bins": LLSVMClassifier(
         5, feature_map=PiecewiseLinearEncoder(3), random_state=0
     ),
+    "ensemble": EnsembleClassifier(SAPLClassifier(4, max_iter=2), 2, random_state=0),
+    "ensemble-metric": EnsembleClassifier(
+        DULLSVMClassifier(4, metric="linear", loss="multinomial", max_iter=2),
+        2,
+        random_state=0,
+    ),
+    "chosen": LocallyLinearClassifier(0, random_state=0),
 }
 STREAMS = {
     "llsvm-stream": LLSVMClassifier(5, solver="sgd", random_state=0),
@@ -114,12 +124,13 @@ def by_array(folder: Path, rng) -> str | None:
     with zipfile.ZipFile(content, "w") as archive:
         for name, member in members.items():
             archive.writestr(name, member)
-    return _use(folder, content.getvalue(), rng)
+    return _use(folder, path.name, content.getvalue(), rng)
 
 
 def by_byte(folder: Path, rng) -> str | None:
     """Change bytes of a file."""
-    return _use(folder, mutate_bytes(_choose(folder, rng).read_bytes(), rng), rng)
+    path = _choose(folder, rng)
+    return _use(folder, path.name, mutate_bytes(path.read_bytes(), rng), rng)
 
 
 def _choose(folder: Path, rng) -> Path:
@@ -215,12 +226,14 @@ def _nodes(schema):
             waiting.extend(node)
 
 
-def _use(folder: Path, content: bytes, rng) -> str | None:
+def _use(folder: Path, name: str, content: bytes, rng) -> str | None:
     path = folder / "case.model"
     path.write_bytes(content)
     model = load(path)
     if not hasattr(model, "predict") and not hasattr(model, "transform"):
         return None
+    if name.startswith("table-"):
+        return tables.problem(model, tables.table(int(rng.choice([1, 5, 60])))[0])
     return use(model, rng)
 
 

@@ -40,12 +40,20 @@ def column_names(X) -> list:
     return list(X.column_names if hasattr(X, "column_names") else X.columns)
 
 
-def read_columns(X) -> list[Column]:
-    """All columns of a table, or of an array of two dimensions."""
-    read = _reader(X)
-    if read is None:
-        return [array_column(X[:, j]) for j in range(X.shape[1])]
-    return [read(X, j) for j in range(X.shape[1])]
+def read_columns(X, names: list[str]) -> list[Column]:
+    """All columns of a table, or of an array of two dimensions.
+
+    The names are those of the columns in errors.
+    """
+    read = _reader(X) or _array_column
+    columns = []
+    for j, name in enumerate(names):
+        try:
+            columns.append(read(X, j))
+        except (TypeError, ValueError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"Column {name!r}: {error}") from None
+    return columns
 
 
 def _reader(X) -> Callable[[Any, int], Column] | None:
@@ -82,7 +90,10 @@ def _pandas_column(series) -> Column:
         return Column(NUMBER, series.to_numpy(dtype="timedelta64[us]") / _DAY)
     if kind == "c":
         raise ValueError("Complex data not supported.")
-    codes, levels = series.factorize()
+    try:
+        codes, levels = series.factorize()
+    except TypeError as error:  # a list, or something else that has no hash
+        raise _strange(str(error)) from None
     return _sorted_out(codes.astype(np.int64), list(levels))
 
 
@@ -102,6 +113,8 @@ def _polars_column(series) -> Column:
     if name == "Duration":
         seconds = _polars_numbers(series.dt.total_microseconds())
         return Column(NUMBER, seconds / 8.64e10)
+    if dtype.is_nested():
+        raise _strange(str(dtype))
     levels = series.drop_nulls().unique(maintain_order=True)
     text = series.to_list() if name == "Object" else None
     if text is not None:
@@ -155,7 +168,11 @@ def _arrow_column(chunked) -> Column:
         return Column(NUMBER, _arrow_numbers(spans) / 8.64e10)
     if pa.types.is_null(kind):
         return Column(NUMBER, np.full(len(chunked), np.nan))
-    column = _arrow_column(chunked.cast(pa.string()).dictionary_encode())
+    try:
+        strings = chunked.cast(pa.string())
+    except pa.ArrowException:  # lists, structures, types of one's own
+        raise _strange(str(kind)) from None
+    column = _arrow_column(strings.dictionary_encode())
     return column._replace(declared=False)
 
 
@@ -167,6 +184,10 @@ def _arrow_numbers(chunked) -> np.ndarray:
 
 
 # Arrays
+
+
+def _array_column(X, j: int) -> Column:
+    return array_column(X[:, j])
 
 
 def array_column(values: np.ndarray) -> Column:
@@ -227,16 +248,23 @@ def _sorted_out(codes: np.ndarray, levels: list) -> Column:
 
 def _strange(what: str) -> TypeError:
     return TypeError(
-        f"X holds objects that are no values ({what}): each argument must be a string "
-        "or a number, a date, or None where it is missing."
+        f"holds objects that are no values ({what}): each argument must be a string or "
+        "a number, a date, or None where it is missing."
     )
 
 
 def _looked_up(codes, used, levels) -> np.ndarray:
     table = np.full(int(codes.max()) + 2, np.nan)  # the last is that of code -1
     for code in used:
-        table[code] = float(levels[code])
+        table[code] = _as_float(levels[code])
     return table[codes]
+
+
+def _as_float(number: Any) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # an integer beyond all floats
+        return math.copysign(math.inf, number > 0 or -1)
 
 
 def _text(codes: np.ndarray, levels: list, *, declared: bool = False) -> Column:
@@ -258,7 +286,7 @@ def level_name(level) -> str:
         return level.decode(errors="replace")
     if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
         return str(level)
-    number = float(level)
+    number = _as_float(level)
     return str(int(number)) if number.is_integer() else repr(number)
 
 

@@ -64,12 +64,12 @@ def level_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
 
 def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
     """The mean at each row's level by rows of the other folds, (n, n_targets)."""
-    n_folds = int(target.folds.max()) + 1
+    n_folds, n_targets = int(target.folds.max()) + 1, target.values.shape[1]
     known = (codes >= 0) & (codes < n_levels)
     # A level within a fold is a level of its own.
     both = np.where(known, target.folds * n_levels + codes, -1)
     own_sums, own_counts = _totals(both, n_folds * n_levels, target.values)
-    own_sums = own_sums.reshape(n_folds, n_levels, -1)
+    own_sums = own_sums.reshape(n_folds, n_levels, n_targets)
     own_counts = own_counts.reshape(n_folds, n_levels, 1)
     others = own_counts.sum(axis=0) - own_counts
     # Centred anew: the fold's own rows also moved the mean of all, which is zero.
@@ -77,7 +77,7 @@ def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.n
     rest = np.maximum(len(codes) - fold_rows, 1)
     centers = (fold_sums.sum(axis=0) - fold_sums) / rest
     sums = own_sums.sum(axis=0) - own_sums - others * centers[:, None]
-    means = (sums / (others + _PRIOR_ROWS)).reshape(n_folds * n_levels, -1)
+    means = (sums / (others + _PRIOR_ROWS)).reshape(n_folds * n_levels, n_targets)
     out = np.zeros_like(target.values)
     out[known] = means[both[known]]
     return out

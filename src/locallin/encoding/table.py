@@ -363,7 +363,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._take(X, reset=False)
-        raws = self._raw(read_columns(X), self._names(X))
+        names = self._names(X)
+        raws = self._raw(read_columns(X, names), names)
         return self._encode(raws, {}, X.shape[0])
 
     # Fitting
@@ -375,12 +376,20 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             return validate_data(
                 self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
             )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        if not X.shape[0]:
+        names = column_names(X)
+        for n_found, noun in zip(X.shape, ("sample", "feature"), strict=True):
+            if not n_found:
+                raise ValueError(
+                    f"Found array with 0 {noun}(s) (shape={X.shape}) while a minimum "
+                    f"of 1 is required by {type(self).__name__}."
+                )
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(
-                f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 "
-                "is required."
+                f"X has more than one column named {twice!r}: give each a name of its "
+                "own, or leave one out."
             )
+        validate_data(self, X, reset=reset, skip_check_array=True)
         return X
 
     def _fit(self, X, y) -> tuple[list[Raw], Target | None, int]:
@@ -392,7 +401,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             target = None
             if self.target_means != "none" and y is not None:
                 target = as_target(y, self.target_type, self.n_folds, rng)
-            names, columns = self._names(X), read_columns(X)
+            names = self._names(X)
+            columns = read_columns(X, names)
             given = given_kinds(self, names)
             fitted = [
                 self._fit_column(column, given.get(j), names[j], target is not None)

@@ -164,7 +164,7 @@ class EnsembleClassifier(ScoringClassifier):
             if sample_weight is not None:
                 sample_weight = check_sample_weight(sample_weight, X)
             rng = check_random_state(self.random_state)
-            seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
+            seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
             members = [
                 self._new_member(first, int(seed)).fit(X, y, sample_weight)
                 for seed in seeds
