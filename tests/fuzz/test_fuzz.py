@@ -15,6 +15,7 @@ from locallin import (
     AdaptiveCoding,
     AtlasClassifier,
     DULLSVMClassifier,
+    EnsembleClassifier,
     IntersectionSampler,
     LLSVMClassifier,
     ML3Classifier,
@@ -342,6 +343,8 @@ def test_truth_is_a_number_and_a_dict_is_no_array():
     one = LLSVMClassifier(True, coding="soft", n_neighbors=True).fit(X, y)
     assert len(one.anchors_) == one.coding_.n_neighbors_ == 1
     assert ML3Classifier(True, max_iter=2).fit(X, y).coef_.shape[1] == 1
+    member = SAPLClassifier(3, max_iter=1)
+    assert len(EnsembleClassifier(member, True).fit(X, y).members_) == 1
     with pytest.raises(TypeError, match=r"anchors=\{\} is no array"):
         AdaptiveCoding(anchors={}).fit(X)
 
