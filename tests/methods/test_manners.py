@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFECV, SelectFromModel
 from sklearn.model_selection import cross_validate
@@ -16,8 +17,11 @@ from locallin import (
     Atlas,
     AtlasClassifier,
     DULLSVMClassifier,
+    EnsembleClassifier,
     LLSVMClassifier,
+    LocallyLinearClassifier,
     ML3Classifier,
+    PiecewiseLinearEncoder,
     SAPLClassifier,
 )
 from locallin.coding import AdaptiveCoding, InverseDistanceCoding
@@ -54,6 +58,8 @@ def test_a_history_of_held_out_rows_does_not_outlive_them(model, moons):
     [
         LLSVMClassifier(8, random_state=0),
         ML3Classifier(4, max_iter=10, random_state=0),
+        EnsembleClassifier(LLSVMClassifier(8), 2, random_state=0),
+        LocallyLinearClassifier(0, random_state=0),
     ],
     ids=lambda m: type(m).__name__,
 )
@@ -74,6 +80,19 @@ def test_features_are_selected_by_their_importances(model, informative):
         threshold=-np.inf,
     )
     assert_array_equal(selector.fit(X, y).get_support(indices=True), [2, 5])
+
+
+def test_importances_of_columns_are_those_of_what_they_become(informative):
+    X, y = informative
+    bins = PiecewiseLinearEncoder(4)
+    pipeline = make_pipeline(StandardScaler(), bins, LLSVMClassifier(4, random_state=0))
+    importances = feature_importances(pipeline.fit(X, y))
+    assert set(importances.argsort()[-2:]) == {2, 5}
+    squares = np.square(pipeline[-1].coef_).mean(axis=(0, 1))
+    first = squares[pipeline[1].get_feature_origins() == 0].sum()
+    assert_allclose(importances[0] ** 2, first)
+    mixed = make_pipeline(PCA(3), LLSVMClassifier(4, random_state=0)).fit(X, y)
+    assert feature_importances(mixed).shape == (3,)
 
 
 def test_importances_need_weights_of_features(informative):

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from locallin.inspection.unwrap import classifier_in
+from locallin.inspection.origins import MIXED, followed_by, trace
+from locallin.inspection.unwrap import Steps, classifier_in
+from locallin.methods.ensemble import EnsembleClassifier
 
 
 def feature_importances(estimator) -> np.ndarray:
@@ -17,8 +19,11 @@ def feature_importances(estimator) -> np.ndarray:
     Parameters
     ----------
     estimator : classifier
-        A fitted classifier of the library whose local models are linear, or a fitted
-        pipeline that ends in one; the features are those the classifier sees.
+        A fitted classifier of the library whose local models are linear, a mean of
+        such, or a fitted pipeline that ends in one. Where every step tells which column
+        its outputs come from, as :class:`~locallin.TableEncoder` and scalers do, the
+        squares of a column's outputs are summed, and the features are the columns of
+        X; else they are those that the classifier sees.
 
     Returns
     -------
@@ -47,7 +52,18 @@ def feature_importances(estimator) -> np.ndarray:
     >>> selector.fit(X, y).get_support(indices=True)
     array([0, 1])
     """
-    classifier = classifier_in(estimator, "feature_importances")[1]
+    steps, classifier = classifier_in(estimator, "feature_importances")
+    squares = _mean_squares(classifier)
+    origins = _origins(steps)
+    if origins is not None:
+        squares = np.bincount(origins, squares, minlength=estimator.n_features_in_)
+    return np.sqrt(squares)
+
+
+def _mean_squares(classifier) -> np.ndarray:
+    """Mean square weight of each feature that the classifier sees."""
+    if isinstance(classifier, EnsembleClassifier):
+        return np.mean([_mean_squares(one) for one in classifier.members_], axis=0)
     weights = _weights(classifier)
     if weights is None:
         raise ValueError(
@@ -56,7 +72,20 @@ def feature_importances(estimator) -> np.ndarray:
             "sklearn.inspection.permutation_importance."
         )
     squares = np.square(weights, dtype=float)
-    return np.sqrt(squares.mean(axis=tuple(range(weights.ndim - 1))))
+    return squares.mean(axis=tuple(range(weights.ndim - 1)))
+
+
+def _origins(steps: Steps) -> np.ndarray | None:
+    """Column of X that each feature comes from; None where there is no single one."""
+    found = None
+    for _, step in steps:
+        n_columns = getattr(step, "n_features_in_", None)
+        names = getattr(step, "feature_names_in_", None)
+        then = None if n_columns is None else trace(step, n_columns, names)
+        if then is None or (then.origins == MIXED).any():
+            return None
+        found = then if found is None else followed_by(found, then)
+    return None if found is None else found.origins
 
 
 def _weights(classifier) -> np.ndarray | None:
