@@ -235,6 +235,18 @@ def test_versions_that_wrote_a_file(blobs, file):
         load(file)
 
 
+def test_versions_whose_bytes_are_damaged_tell_nothing(blobs, file):
+    X, y, _ = blobs
+    save(LLSVMClassifier(6, random_state=0).fit(X, y), file)
+    with zipfile.ZipFile(file) as archive:
+        told = archive.getinfo("locallin.json")
+    content = bytearray(file.read_bytes())
+    start = told.header_offset + 30 + len(told.filename)
+    content[start : start + 20] = b"\xff" * 20
+    file.write_bytes(content)
+    load(file)
+
+
 def test_a_file_that_cannot_work_names_its_versions(blobs, file):
     X, y, _ = blobs
     save(LLSVMClassifier(6, random_state=0).fit(X, y), file)

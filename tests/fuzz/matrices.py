@@ -64,7 +64,7 @@ def _break(X, rng) -> None:
         part = part.astype(rng.choice(["i8", "i4", "f4", "f8", ">f8"]))
     elif kind == 4:
         part = np.concatenate([part, part[:3]])
-    elif kind == 5 and name == "data":
+    elif kind == 5 and part.dtype.kind == "f":
         part.flat[0] = rng.choice([np.nan, np.inf, 1e300, 0.0])
     elif len(part) > 1:
         part[1] = part[0]

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
 import sklearn
@@ -190,7 +190,7 @@ def _other_versions(content: bytes) -> str:
         return ""
     try:
         told = json.loads(archive.read(_VERSIONS))
-    except (ValueError, BadZipFile):
+    except Exception:  # of zlib, zipfile or json: it is damaged, and tells nothing
         return ""
     return _differences(told) if isinstance(told, Mapping) else ""
 
