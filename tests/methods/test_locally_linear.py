@@ -4,9 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,6 +21,7 @@ from locallin import (
     SAPLClassifier,
 )
 from locallin.engine.invariants import InvalidModelError
+from locallin.inspection import explain
 from locallin.methods.choosing import (
     Choice,
     Choosing,
@@ -55,6 +57,16 @@ def fitted():
 
 
 class TestEnsemble:
+    def test_frames_have_local_weights(self, blobs):
+        X, y, _ = blobs
+        model = EnsembleClassifier(SAPLClassifier(3, max_iter=1), 2, random_state=0)
+        frame = pandas.DataFrame(X).add_prefix("x")
+        model.fit(frame, y)
+        wanted = EnsembleClassifier(SAPLClassifier(3, max_iter=1), 2, random_state=0)
+        wanted.fit(X, y)
+        assert_array_equal(model.local_coef(frame), wanted.local_coef(X))
+        assert_array_equal(model.local_intercept(frame), wanted.local_intercept(X))
+
     def test_scores_and_weights_are_means_of_the_members(self, blobs):
         X, y, _ = blobs
         model = EnsembleClassifier(SAPLClassifier(5, max_iter=3), 3, random_state=0)
@@ -262,6 +274,77 @@ def test_rare_classes_and_few_rows():
     assert few.search_path_ == []
     with pytest.raises(ValueError, match="two classes"):
         LocallyLinearClassifier().fit(X[:5], y[:5])
+
+
+@pytest.mark.parametrize("effort", [0, 1])
+def test_columns_that_tell_nothing_apart(effort):
+    model = LocallyLinearClassifier(effort, random_state=0)
+    y = np.arange(30) % 2
+    for value in (1.0, np.nan):
+        with pytest.raises(ValueError, match="TableEncoder leaves nothing of the col"):
+            model.fit(np.full((30, 2), value), y)
+    X = np.ones((30, 1))
+    X[3] = 2  # one fold has no other row
+    assert model.fit(X, y).predict_proba(X).shape == (30, 2)
+
+
+def test_a_class_of_one_row_is_in_no_other_fold():
+    X = np.arange(12.0)[:, None]
+    model = LocallyLinearClassifier(random_state=0).fit(X, X[:, 0] == 11)
+    assert not model.search_path_
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+class Odd(TransformerMixin, BaseEstimator):
+    """Returns what it was made with."""
+
+    def __init__(self, out):
+        self.out = out
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return self.out
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        (np.full((30, 2), np.nan), "X after Odd contains NaN"),
+        (np.ones((3, 2)), "Odd returns 3 rows for 30"),
+    ],
+)
+def test_an_encoder_that_returns_no_matrix_is_named(out, message):
+    X, y = np.arange(30.0)[:, None], np.arange(30) % 2
+    with pytest.raises(ValueError, match=message):
+        LocallyLinearClassifier(0, encoder=Odd(out)).fit(X, y)
+
+
+@pytest.mark.parametrize("effort", [0, 1])
+def test_an_encoder_may_return_frames(effort):
+    frame, y = table(60)
+    X = frame[["age"]].assign(twice=2 * frame["age"])
+    scaler = StandardScaler()
+    wanted = LocallyLinearClassifier(
+        effort, n_members=1, encoder=scaler, random_state=0
+    ).fit(X, y)
+    framed = clone(wanted).set_params(
+        encoder=StandardScaler().set_output(transform="pandas")
+    )
+    assert_array_equal(framed.fit(X, y).predict_proba(X), wanted.predict_proba(X))
+    assert_array_equal(framed.to_pipeline().predict(X), wanted.predict(X))
+    assert list(explain(framed, X[:2]).feature_names) == ["age", "twice"]
+
+
+def test_frames_asked_of_all_transformers_change_nothing():
+    frame = pandas.DataFrame({"name": [f"level {i // 6}" for i in range(60)]})
+    y = np.arange(60) % 4 == 0
+    model = LocallyLinearClassifier(0, random_state=0)
+    wanted = model.fit(frame, y).predict_proba(frame)
+    assert sparse.issparse(model.encoder_.transform(frame))
+    with sklearn.config_context(transform_output="pandas"):
+        assert_array_equal(model.fit(frame, y).predict_proba(frame), wanted)
 
 
 def test_errors_leave_the_model_as_it_was(fitted):

@@ -11,6 +11,8 @@ from scipy import sparse
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from locallin.anchors import choose_anchors
 from locallin.encoding.table import TableEncoder
@@ -142,15 +144,31 @@ def new_encoder(encoder, n_bins: int, seed: int):
         target_type="classes",
         sparse_output="auto",
         random_state=seed,
-    )
+    ).set_output(transform="default")
 
 
 def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
-    """A fitted encoder, None for sparse rows without one, and the encoded rows."""
+    """A fitted encoder, None for sparse rows without one, and what it returns."""
     if encoder is None and sparse.issparse(rows.X):
         return None, rows.X
     fresh = new_encoder(encoder, n_bins, rows.seed)
     return fresh, fresh.fit_transform(rows.X, rows.classes[rows.labels])
+
+
+def encoded_matrix(encoder, found, n_rows: int):
+    """What an encoder returns for so many rows, as a matrix of finite numbers."""
+    name = type(encoder).__name__
+    X = check_array(
+        found,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_min_features=0,
+        input_name=f"X after {name}",
+    )
+    if X.shape[0] != n_rows:
+        raise ValueError(f"{name} returns {X.shape[0]} rows for {n_rows}.")
+    return X
 
 
 def new_member(choice: Choice, X, weights, n_classes: int, n_jobs):
@@ -199,7 +217,13 @@ def fit_choice(
     deadline: float = inf,
 ) -> tuple[Any, EnsembleClassifier]:
     """The encoder and the members on all rows; fewer members where time is short."""
-    fitted, X = encode(rows, encoder, choice.n_bins)
+    fitted, found = encode(rows, encoder, choice.n_bins)
+    X = encoded_matrix(fitted, found, len(rows))
+    if not X.shape[1]:
+        raise ValueError(
+            f"{type(fitted).__name__} leaves nothing of the columns of X, which are "
+            "constant, empty or ignored: pass columns that tell rows apart."
+        )
     first = new_member(choice, X, rows.weights, len(rows.classes), n_jobs)
     model = EnsembleClassifier(first, n_members, random_state=rows.seed)
     y = rows.classes[rows.labels]
@@ -211,7 +235,10 @@ def fit_choice(
             break
         member = clone(first).set_params(random_state=seed)
         members.append(member.fit(X, y, rows.weights))
-    return fitted, model.adopt(members, link="multinomial")
+    model.adopt(members, link="multinomial")
+    # The encoder may give names to what it returns, now as later.
+    validate_data(model, found, reset=True, skip_check_array=True)
+    return fitted, model
 
 
 class Choosing:
@@ -281,7 +308,14 @@ class Choosing:
                 stratify=_stratified(labels),
             )  # fmt: skip
             self._splits = [(np.sort(seen), np.sort(held))]
-        return True
+        return self._parts_teach()
+
+    def _parts_teach(self) -> bool:
+        """Whether every part to learn from has two classes, and columns that vary."""
+        labels = self._rows.labels
+        if any(len(np.unique(labels[seen])) < 2 for seen, _ in self._splits):
+            return False
+        return all(part.X.shape[1] for part in self._parts(Choice().n_bins))
 
     def _search(self) -> Trial:
         best = self._try(Choice())
@@ -360,7 +394,10 @@ class Choosing:
         part, other = self._rows.take(seen), self._rows.take(held)
         encoder, X = encode(part, self._encoder, n_bins)
         X_held = other.X if encoder is None else encoder.transform(other.X)
-        return Held(encoder, X, part.labels, part.weights, X_held)
+        return Held(
+            encoder, encoded_matrix(encoder, X, len(part)), part.labels, part.weights,
+            encoded_matrix(encoder, X_held, len(other)),
+        )  # fmt: skip
 
     def _try(self, choice: Choice) -> Trial:
         began = time.monotonic()

@@ -21,6 +21,7 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.base import ScoringClassifier, probabilities
 from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.preparation import validated_rows
 
 
 class Members(Rule):
@@ -222,6 +223,7 @@ class EnsembleClassifier(ScoringClassifier):
         ndarray of shape (n_samples, n_scores, n_features)
             Weights; n_scores is 1 for two classes.
         """
+        X = validated_rows(self, X)
         return self._mean(member.local_coef(X) for member in self.members_)
 
     def local_intercept(self, X) -> np.ndarray:
@@ -237,6 +239,7 @@ class EnsembleClassifier(ScoringClassifier):
         ndarray of shape (n_samples, n_scores)
             Intercepts; n_scores is 1 for two classes.
         """
+        X = validated_rows(self, X)
         return self._mean(member.local_intercept(X) for member in self.members_)
 
     def _has_probabilities(self) -> bool:
