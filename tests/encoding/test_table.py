@@ -387,6 +387,15 @@ def test_damaged_state_is_refused(name, frame):
         pickle.loads(pickle.dumps(encoder))
 
 
+def test_bins_of_no_column_are_refused(frame):
+    encoder = TableEncoder().fit(frame)
+    bins = encoder.bins_
+    encoder = TableEncoder(numbers="standard").fit(frame)
+    for encoder.bins_ in (bins, 1):
+        with pytest.raises(InvalidModelError, match="bins_ of TableEncoder is"):
+            pickle.loads(pickle.dumps(encoder))
+
+
 def test_columns_that_do_not_fit_are_named(frame):
     encoder = TableEncoder().fit(frame)
     with pytest.raises(ValueError, match="feature names should match"):

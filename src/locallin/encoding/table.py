@@ -58,6 +58,7 @@ from locallin.engine.invariants import (
     Rule,
     Starts,
     Strings,
+    Transformer,
 )
 from locallin.engine.parallel import row_blocks
 from locallin.engine.sklearn_api import (
@@ -247,10 +248,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             "scale_": Array(("sources",), squares=False, least=np.finfo(float).tiny),
             "is_binned_": Array(("sources",), "b"),
         }
-        if n_binned:
-            rules["bins_"] = Part(
-                PiecewiseLinearEncoder, {"tells_missing_": (n_binned,)}
-            )
+        has_bins = Part(PiecewiseLinearEncoder, {"tells_missing_": (n_binned,)})
+        rules["bins_"] = has_bins if n_binned else Transformer(False)
         return rules
 
     def __init__(

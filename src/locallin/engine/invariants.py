@@ -311,8 +311,8 @@ class Transformer(Rule):
     takes_none = True
 
     def check(self, name: str, value: Any, bindings: Bindings) -> None:
-        """Refuse what cannot transform."""
-        if self.wanted != hasattr(value, "transform"):
+        """Refuse what cannot transform, and what is there without being asked for."""
+        if not (hasattr(value, "transform") if self.wanted else value is None):
             bindings.refuse(name, f"is {type(value).__name__}")
 
 
