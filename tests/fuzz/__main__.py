@@ -14,6 +14,7 @@ def main() -> int:
     """Read the arguments and run; 1 where something was found."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--target", choices=TARGETS)
@@ -32,7 +33,7 @@ def main() -> int:
             return 0
         cases = [
             (args.target or target_of(number), args.seed, number)
-            for number in range(args.cases)
+            for number in range(args.first, args.first + args.cases)
         ]
         done, found = Counter(), 0
         for target, number, problem in findings(folder, cases, args.seconds, done):

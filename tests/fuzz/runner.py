@@ -13,8 +13,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-# A case takes milliseconds; kernels that it needs may have to be compiled first.
+# A case takes milliseconds; kernels that it needs may have to be compiled first. Where
+# others have the processor, more time passes than is spent.
 _SECONDS = 120
+_PATIENCE = 10
 
 
 class Worker:
@@ -36,8 +38,7 @@ class Worker:
         """What is wrong with a case, and whether the process is still there."""
         self._process.stdin.write(json.dumps([target, seed, number]) + "\n")
         self._process.stdin.flush()
-        ready, _, _ = select.select([self._process.stdout], [], [], _SECONDS)
-        line = self._process.stdout.readline() if ready else None
+        line = self._process.stdout.readline() if self._answers() else None
         if line:
             return json.loads(line), True
         if line is None:
@@ -46,6 +47,25 @@ class Worker:
         code = self._process.wait()
         name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         return f"the process ends with {name}", False
+
+    def _answers(self) -> bool:
+        """Whether there is an answer before the time is spent."""
+        began, spent = time.monotonic(), self._spent()
+        while time.monotonic() - began < _PATIENCE * _SECONDS:
+            if select.select([self._process.stdout], [], [], min(_SECONDS, 1.0))[0]:
+                return True
+            if self._spent() - spent > _SECONDS:
+                break
+        return False
+
+    def _spent(self) -> float:
+        """Seconds that the process has computed for; 0 where nothing tells."""
+        try:
+            stat = Path(f"/proc/{self._process.pid}/stat").read_text()
+        except OSError:
+            return 0.0
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     def close(self) -> None:
         """End the process."""
