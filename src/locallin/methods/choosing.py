@@ -34,6 +34,8 @@ _ROWS_FOR_BINS = 2000
 _CHANCE = 0.5
 # Features up to which a linear metric is learned.
 _MOST_MAPPED = 4096
+# Columns up to which their numbers may be put into bins.
+_MOST_BINNED = 400
 _MOST_ANCHORS = 1024
 # Members of a mean, by effort, and the part of the cost that they have to save, as a
 # row is predicted by each of them. Few rows always take them: chance has chosen more.
@@ -272,7 +274,8 @@ class Choosing:
         """
         most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
-            return usual_choice(len(self._all)), most, 1.0
+            usual = usual_choice(len(self._all))
+            return _narrow(usual, self._all.X), most, 1.0
         self._tell = tell
         best = self._search()
         if most > 1 and time.monotonic() < self._deadline:
@@ -315,11 +318,15 @@ class Choosing:
         labels = self._rows.labels
         if any(len(np.unique(labels[seen])) < 2 for seen, _ in self._splits):
             return False
-        return all(part.X.shape[1] for part in self._parts(Choice().n_bins))
+        return all(part.X.shape[1] for part in self._parts(self._first().n_bins))
+
+    def _first(self) -> Choice:
+        """What is tried first."""
+        return _narrow(Choice(), self._rows.X)
 
     def _search(self) -> Trial:
-        best = self._try(Choice())
-        if self._has_numbers():
+        best = self._try(self._first())
+        if best.choice.n_bins and self._has_numbers():
             best = self._simpler(best, n_bins=0)
             if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
                 best = self._better(best, n_bins=32)
@@ -327,6 +334,7 @@ class Choosing:
         best = self._simpler(best, strength=10.0)
         best = self._better(best, strength=0.1)
         best = self._better(best, loss="squared_hinge")
+        best = self._better(best, passes=20)
         best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
         return self._refine(best)
@@ -346,11 +354,10 @@ class Choosing:
         return best
 
     def _refine(self, best: Trial) -> Trial:
-        """Penalties and passes and, where the effort allows, bins beside the best."""
+        """Penalties and, where the effort allows, bins beside those of the best."""
         strength = best.choice.strength
         best = self._simpler(best, strength=_rounded(3.0 * strength))
         best = self._better(best, strength=_rounded(0.3 * strength))
-        best = self._better(best, passes=20)
         if self._effort > 1:
             best = self._grow(best)
             if best.choice.n_bins:
@@ -458,7 +465,7 @@ class Choosing:
     def _for_all_rows(self, choice: Choice) -> Choice:
         """More rows than were looked at bear more local models."""
         share = np.sqrt(len(self._all) / len(self._rows))
-        if choice.n_anchors < 64 or share <= 1.0:
+        if choice.n_anchors < 16 or share <= 1.0:
             return choice
         return replace(
             choice, n_anchors=int(min(_MOST_ANCHORS, choice.n_anchors * share))
@@ -510,6 +517,12 @@ def judged(
 def _standard_error(values: np.ndarray, weights: np.ndarray) -> float:
     """That of the weighted mean; the weights add up to one."""
     return float(np.sqrt((weights**2) @ (values - weights @ values) ** 2))
+
+
+def _narrow(choice: Choice, X) -> Choice:
+    """A choice without bins where there are too many columns to put into."""
+    many = np.shape(X[:1])[1] > _MOST_BINNED
+    return replace(choice, n_bins=0) if many else choice
 
 
 def _rounded(strength: float) -> float:
