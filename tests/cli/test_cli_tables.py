@@ -363,3 +363,52 @@ def test_without_pyarrow_numbers_are_read(capsys, monkeypatch, table):
     error = run(capsys, "train", "guests.csv", "n.skops", code=1).err
     assert "is not a finite number" in error
     assert "pyarrow" in error
+
+
+def numbers(scale=1.0):
+    """A table of numbers, and the class that the first tells."""
+    X = np.random.default_rng(0).normal(size=(60, 3)) * scale
+    frame = pandas.DataFrame(X, columns=list("abc"))
+    return frame.assign(y=np.where(X[:, 0] > 0, "yes", "no"))
+
+
+def test_rows_of_numbers_count_by_position(capsys):
+    frame = numbers()
+    frame.to_csv("rows.csv", index=False)
+    X = frame[["a", "b", "c"]].to_numpy()
+    np.save("rows.npy", X)
+    lines = ["0 " + " ".join(f"{j}:{v!r}" for j, v in enumerate(row, 1)) for row in
+             X.tolist()]  # fmt: skip
+    Path("rows.svm").write_text("\n".join(lines) + "\n")
+    assert main(["train", "rows.csv", "m.skops", *FAST]) == 0
+    capsys.readouterr()
+    found = set()
+    for name in ("rows.csv", "rows.npy", "rows.svm"):
+        assert main(["predict", "m.skops", name, "-"]) == 0
+        said = capsys.readouterr()
+        assert not said.err
+        found.add(said.out)
+    assert len(found) == 1
+    np.save("rows.npy", X[:, :2])
+    assert main(["predict", "m.skops", "rows.npy", "-"]) == 1
+    assert "rows.npy: X has 2 features where 3 are expec" in capsys.readouterr().err
+
+
+def test_a_number_beyond_all_is_told_among_numbers(capsys):
+    frame = numbers().astype({"a": object})
+    frame.loc[3, "a"] = "1e999"
+    frame.to_csv("rows.csv", index=False)
+    assert main(["train", "rows.csv", "m.skops", *FAST]) == 0
+    said = capsys.readouterr().err
+    assert "column 'a' is taken as text, because it holds '1e999' among num" in said
+    assert main(["train", "rows.csv", "n.skops", "--na", "1e999", *FAST]) == 0
+    assert "1e999" not in capsys.readouterr().err
+
+
+def test_values_near_the_end_of_the_range_are_reported(capsys):
+    numbers(1e300).to_csv("rows.csv", index=False)
+    assert main(["train", "rows.csv", "m.skops", *FAST]) == 0
+    for command in ("evaluate", "report", "explain"):
+        out = ["r.html"] if command == "report" else []
+        assert main([command, "m.skops", "rows.csv", *out]) == 0
+        assert "Warning" not in capsys.readouterr().err

@@ -134,9 +134,19 @@ def _table_blocks(
             X = layout.frame(name, features, signs, start)
         elif options.keep:
             raise UsageError("--keep is for CSV, Parquet and Arrow files")
+        else:
+            X = layout.frame(name, _by_position(X, layout.names), signs, start)
         whole = Rows(X, y, kept)
         yield from [whole] if layout.kinds else _cut(whole, size)
         start += count((X,))
+
+
+def _by_position(X: Any, names: list[str]) -> Any:
+    """A table of rows of numbers, which are in the order of the model's columns."""
+    import pyarrow
+
+    columns = X.toarray().T if sparse.issparse(X) else X.T
+    return pyarrow.table(list(map(pyarrow.array, columns)), names=names)
 
 
 def _kept(table: Any) -> dict[str, np.ndarray]:

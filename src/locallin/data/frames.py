@@ -420,6 +420,7 @@ def doubts(table: Any, kinds: Mapping[str, str], signs: Signs) -> list[str]:
 
 
 def _doubt(texts: Any, signs: Signs) -> str | None:
+    import pyarrow
     from pyarrow import compute
 
     for other, option in (
@@ -434,7 +435,9 @@ def _doubt(texts: Any, signs: Signs) -> str | None:
                 f"{option}"
             )
     fits = compute.match_substring_regex(texts, _number_pattern(signs))
-    strange = texts.filter(compute.invert(fits))
+    none = pyarrow.scalar(None, texts.type)
+    numbers = _parsed(compute.if_else(fits, texts, none), signs).to_numpy()
+    strange = texts.filter(pyarrow.array(~np.isfinite(numbers)))
     words = _levels(strange, _FEW_WORDS + 1)
     few = 0 < len(words) <= _FEW_WORDS and len(strange) <= _MOST_STRANGE * len(texts)
     if not few:

@@ -16,6 +16,8 @@ _MOST_LEVELS = 256
 # Numbers with more values than this are tried at quantiles.
 _FEW_VALUES = 24
 _N_QUANTILES = 33
+# Squares of what is below are finite.
+_LARGE = 1e150
 
 
 class ColumnValues:
@@ -51,7 +53,7 @@ class ColumnValues:
         if self.is_number:
             present = present[np.isfinite(present)].astype(float)
             if len(present):
-                self.spread = float(present.std())
+                self.spread = _deviation(present)
                 self.middle = float(np.median(present))
         if self.is_number and reference is not None and len(present):
             self.low, self.high = float(present.min()), float(present.max())
@@ -70,6 +72,14 @@ class ColumnValues:
             shares = np.linspace(0, 1, _N_QUANTILES)
             values = np.unique(np.quantile(present, shares, method="inverted_cdf"))
         return values.tolist()
+
+
+def _deviation(values: np.ndarray) -> float:
+    """Standard deviation, also of values whose squares leave the range of numbers."""
+    size = np.abs(values).max()
+    if not size > _LARGE:
+        return float(values.std())
+    return float(min((values / size).std() * size, np.finfo(float).max))
 
 
 def known_levels(steps: list, n_columns: int) -> dict[int, list]:
