@@ -18,6 +18,7 @@ from locallin import (
     EnsembleClassifier,
     IntersectionSampler,
     LLSVMClassifier,
+    LLSVMClassifierCV,
     ML3Classifier,
     SAPLClassifier,
     SoftAssignmentCoding,
@@ -345,8 +346,12 @@ def test_truth_is_a_number_and_a_dict_is_no_array():
     assert ML3Classifier(True, max_iter=2).fit(X, y).coef_.shape[1] == 1
     member = SAPLClassifier(3, max_iter=1)
     assert len(EnsembleClassifier(member, True).fit(X, y).members_) == 1
-    with pytest.raises(TypeError, match=r"anchors=\{\} is no array"):
-        AdaptiveCoding(anchors={}).fit(X)
+    for parameters in ({"anchors": {}}, {"metric": {0: 1.0}}):
+        name, value = next(iter(parameters.items()))
+        with pytest.raises(TypeError, match=f"{name}={value} of .* is no array"):
+            AdaptiveCoding(**parameters).fit(X)
+    with pytest.raises(TypeError, match="alphas=.* is no array"):
+        LLSVMClassifierCV({0: 1.0}).fit(X, y)
 
 
 def test_a_crash_and_a_hang_are_findings(tmp_path, monkeypatch):

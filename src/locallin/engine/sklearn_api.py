@@ -1,5 +1,6 @@
 """The only module that touches scikit-learn's private or recent interfaces."""
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +68,14 @@ def check_sample_weight(sample_weight, X):
 def validate_parameters(estimator):
     """Check the constructor's arguments against ``_parameter_constraints``."""
     estimator._validate_params()
+    # For scikit-learn whatever has a length is like an array.
+    for name, allowed in estimator._parameter_constraints.items():
+        value = getattr(estimator, name, None)
+        if "array-like" in allowed and isinstance(value, Mapping):
+            raise TypeError(
+                f"{name}={value!r:.50} of {type(estimator).__name__} is no array: pass "
+                "a list or an array."
+            )
 
 
 def parameter_choices(kind: Any) -> dict[str, list[str]]:
