@@ -350,7 +350,7 @@ def test_truth_is_a_number_and_a_dict_is_no_array():
         name, value = next(iter(parameters.items()))
         with pytest.raises(TypeError, match=f"{name}={value} of .* is no array"):
             AdaptiveCoding(**parameters).fit(X)
-    with pytest.raises(TypeError, match="alphas=.* is no array"):
+    with pytest.raises(TypeError, match=r"alphas=.* is no array"):
         LLSVMClassifierCV({0: 1.0}).fit(X, y)
 
 
