@@ -53,8 +53,14 @@ int main(void)
 
 def run(header, X, folder):
     """Indices of classes, and scores, from a compiled header."""
+    table = run_program(PROGRAM, header, X, folder)
+    return table[:, 0].astype(int), table[:, 1:]
+
+
+def run_program(text, header, X, folder):
+    """The numbers that a program writes for the rows."""
     (folder / "net.h").write_text(header)
-    (folder / "main.c").write_text(PROGRAM)
+    (folder / "main.c").write_text(text)
     program = folder / "net"
     command = [COMPILER, *FLAGS, "-o", program, folder / "main.c", "-lm"]
     subprocess.run(command, check=True)
@@ -62,8 +68,7 @@ def run(header, X, folder):
     answer = subprocess.run(
         [program], input=rows, text=True, capture_output=True, check=True
     )
-    table = np.array([line.split() for line in answer.stdout.splitlines()], float)
-    return table[:, 0].astype(int), table[:, 1:]
+    return np.array([line.split() for line in answer.stdout.splitlines()], float)
 
 
 def check(model, X, folder):
@@ -79,6 +84,26 @@ def check(model, X, folder):
         clear = best[:, -1] - best[:, -2] > 1e-4 * scale
     predicted = model.classes_[winners]
     np.testing.assert_array_equal(predicted[clear], model.predict(rows)[clear])
+
+
+PROBABILITIES = """
+#include <stdio.h>
+#include "net.h"
+
+int main(void)
+{
+    float x[NET_FEATURES], proba[NET_CLASSES];
+    for (;;) {
+        for (int i = 0; i < NET_FEATURES; i++)
+            if (scanf("%f", &x[i]) != 1)
+                return 0;
+        net_proba(x, proba);
+        for (int c = 0; c < NET_CLASSES; c++)
+            printf(" %.9g", (double)proba[c]);
+        printf("\\n");
+    }
+}
+"""
 
 
 MODELS = {
@@ -233,3 +258,24 @@ def test_a_coding_of_ones_own_is_refused(moons):
     model = LLSVMClassifier(coding=OwnCoding(20, random_state=0)).fit(*moons)
     with pytest.raises(TypeError, match="OwnCoding is a coding of your own"):
         to_c(model)
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LLSVMClassifier(6, loss="logistic", class_weight={0: 3.0}, random_state=0),
+        SAPLClassifier(6, loss="multinomial", max_iter=3, random_state=0),
+        DULLSVMClassifier(6, max_iter=3, probability=True, random_state=0),
+        ML3Classifier(4, max_iter=3, probability=True, random_state=0),
+    ],
+    ids=["logistic", "multinomial", "calibrated", "ml3"],
+)
+def test_probabilities(model, n_classes, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = X.astype(np.float32)
+    model.fit(X, y % n_classes)
+    found = run_program(PROBABILITIES, to_c(model, "net"), X, tmp_path)
+    np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-5)
+    assert "_proba" not in to_c(LLSVMClassifier(3, random_state=0).fit(X, y))

@@ -121,6 +121,12 @@ def test_rows_on_anchors(coding, blobs):
     [
         LLSVMClassifier(6, loss="logistic", random_state=0),
         SAPLClassifier(6, loss="multinomial", max_iter=5, random_state=0),
+        LLSVMClassifier(6, loss="logistic", class_weight={0: 3.0}, random_state=0),
+        ML3Classifier(4, max_iter=5, probability=True, random_state=0),
+        AtlasClassifier(probability=True, random_state=0),
+        EnsembleClassifier(
+            SAPLClassifier(6, max_iter=5, probability=True), 2, random_state=0
+        ),
     ],
 )
 @pytest.mark.parametrize("n_classes", [2, 5])

@@ -340,7 +340,8 @@ def test_margin_losses_name_the_way_to_probabilities(moons):
     assert not hasattr(model, "predict_proba")
     with pytest.raises(AttributeError) as error:
         model.predict_proba(X)
-    assert "CalibratedClassifierCV" in str(error.value.__cause__)
+    for remedy in ("probability=True", "loss='logistic'", "CalibratedClassifierCV"):
+        assert remedy in str(error.value.__cause__)
     calibrated = CalibratedClassifierCV(model, cv=3).fit(X, y)
     assert_allclose(calibrated.predict_proba(X).sum(axis=1), 1)
     assert calibrated.score(X, y) > 0.9

@@ -130,7 +130,7 @@ class TestTables:
         assert_allclose(
             np.log(odds[:, 1] / odds[:, 0]), model.decision_function(frame), rtol=1e-4
         )
-        assert_allclose(np.exp(model.predict_log_proba(frame)), odds)
+        assert_allclose(np.exp(model.predict_log_proba(frame)), odds, rtol=1e-6)
 
     def test_pipeline_of_the_steps_scores_the_same(self, fitted):
         model, frame, _ = fitted

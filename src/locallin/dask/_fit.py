@@ -22,6 +22,7 @@ from locallin.dask._blocks import (
 from locallin.dask._cluster import Session
 from locallin.dask._scheme import ClassWeights, Plan, Turn
 from locallin.methods.base import StreamLearner
+from locallin.methods.links import offset_of
 from locallin.methods.preparation import stream_classes
 
 # Rows from which scales, first anchors, bandwidth and first steps are chosen.
@@ -97,6 +98,7 @@ class ClusterFit:
         if not counted.any():
             raise ValueError("All rows of X have a weight of zero.")
         mean = weights.sum(axis=0) @ factors / counted.sum()
+        self._factors = factors
         self._class_weights = ClassWeights(classes, factors / mean)
         self._busy = np.flatnonzero(counted)
         self._rows = counted[self._busy]
@@ -229,6 +231,9 @@ class ClusterFit:
         learner = StreamLearner(copy(self._model))
         learner.state = shared.state
         learner.finish()
+        if self._estimator.class_weight is not None:
+            factors = self._factors
+            learner.estimator.proba_offset_ = offset_of(factors, len(factors))
         return learner.estimator
 
     def _kept(self, current: Future, number: int) -> Future:

@@ -418,17 +418,18 @@ def labels(g: Graph, model, scores: str) -> str:
 
 def probabilities(g: Graph, scores: str, model) -> str:
     """Probabilities that ``predict_proba`` returns."""
-    n_classes, loss = len(model.classes_), getattr(model, "link_", None) or model.loss
-    logs = getattr(model, "log_weights_", None)
-    if logs is not None:
-        shift = logs if n_classes > 2 else logs[1:] - logs[:1]
-        scores = g("Sub", scores, shift.astype(np.float32))
-    if loss == "multinomial" and n_classes > 2:
-        return g("Softmax", scores, axis=1)
-    odds = g("Sigmoid", scores)
-    if n_classes == 2:
+    kind, scale, offset = model.link()
+    if scale != 1:
+        scores = g.single(g("Mul", g.double(scores), np.float64(scale)))
+    if len(offset) == 2:
+        shift = np.float32(offset[1] - offset[0])
+        odds = g("Sigmoid", g("Add", scores, shift))
         return g("Concat", g("Sub", np.float32(1), odds), odds, axis=1)
+    if kind == "multinomial":
+        return g("Softmax", g("Add", scores, offset.astype(np.float32)), axis=1)
+    factors = np.exp(offset - offset.max()).astype(np.float32)
+    odds = g("Mul", g("Sigmoid", scores), factors)
     total = g.sum(odds, 1)
     positive = g("Greater", total, np.float32(0))
     shares = g("Div", odds, g("Where", positive, total, np.float32(1)))
-    return g("Where", positive, shares, np.float32(1 / n_classes))
+    return g("Where", positive, shares, np.float32(1 / len(offset)))

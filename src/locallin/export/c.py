@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin.encoding import PiecewiseLinearEncoder
 from locallin.export._c_inputs import Row, encoded
+from locallin.export._c_proba import probabilities
 from locallin.export._c_steps import prepared
 from locallin.export._codings import kind_of
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
@@ -24,15 +25,19 @@ __all__ = ["to_c"]
 def to_c(estimator, name: str = "model") -> str:
     """Write a fitted classifier as a C99 header without dependencies.
 
-    The header has the parameters as constant arrays and two functions::
+    The header has the parameters as constant arrays and two functions, three where
+    the classifier has probabilities::
 
         static inline void <name>_scores(const float *x, float *scores);
         static inline int <name>_predict(const float *x);
+        static inline void <name>_proba(const float *x, float *proba);
 
     ``<name>_scores`` writes what ``decision_function`` returns for the row x, one
     score for two classes. ``<name>_predict`` returns the index of the class, whose
-    name is in the array ``<name>_classes``. Both work in single precision, allocate
-    nothing, and use a fixed amount of stack, which a comment in the header states.
+    name is in the array ``<name>_classes``. ``<name>_proba`` writes what
+    ``predict_proba`` returns, one number for each class. They work in single precision,
+    allocate nothing, and use a fixed amount of stack, which a comment in the header
+    states.
 
     Parameters
     ----------
@@ -80,6 +85,8 @@ def to_c(estimator, name: str = "model") -> str:
     header = _Header(name)
     write = _body_of(model)
     write(header, model, prepared(header, steps))
+    if hasattr(model, "predict_proba"):
+        header.function(_TELL_PROBA, probabilities(header, model.link()))
     return header.text(model, (steps[0] if steps else model).n_features_in_)
 
 
@@ -208,6 +215,8 @@ class _Header:
         self._pieces: list[str] = []
         self._stages: list[str] = []
         self._used: list[str] = []
+        self._functions: list[str] = []
+        self._told = ""
         self.stack = 0
         self.takes_missing = False
         self.scores = ""
@@ -242,6 +251,15 @@ class _Header:
             f"{_in_lines(words)}\n}};\n"
         )
 
+    def function(self, told: str, text: str) -> None:
+        """A function behind the scores, and what the first comment says of it."""
+        self._told += told
+        self._functions.append(text)
+
+    def number(self, value) -> str:
+        """A float as C writes it."""
+        return _number(value)
+
     def add(self, text: str) -> None:
         self._pieces.append(text)
 
@@ -266,6 +284,7 @@ class _Header:
         self.size("SCORES", n_scores)
         stack = self.stack + 4 * n_scores
         head = _HEAD.replace("KIND", type(model).__name__).replace("STACK", str(stack))
+        head = head.replace("MORE", self._told)
         head = head.replace("NUMBERS", _GAPS if self.takes_missing else _NO_GAPS)
         scores = "".join(self._stages) + self.scores
         pieces = [
@@ -273,7 +292,9 @@ class _Header:
             _class_table(model.classes_),
             *self._pieces,
             _SCORES.replace("BODY", scores),
-            (_PREDICT_TWO if n_classes == 2 else _PREDICT_MANY) + "\n#endif",
+            _PREDICT_TWO if n_classes == 2 else _PREDICT_MANY,
+            *self._functions,
+            "#endif",
         ]
         text = "\n".join(pieces) + "\n"
         return text.replace("@@", self._name.upper()).replace("@", self._name)
@@ -341,7 +362,7 @@ _HEAD = """\
  *     classes one number, positive for the second.
  * int @_predict(const float *x)
  *     Index of the class; its name is @_classes[index].
- *
+MORE *
 NUMBERS
  * Local arrays take at most STACK bytes of the stack.
  */
@@ -350,6 +371,11 @@ NUMBERS
 
 #include <math.h>
 
+"""
+
+_TELL_PROBA = """\
+ * void @_proba(const float *x, float *proba)
+ *     proba: @@_CLASSES numbers, the probabilities of the classes.
 """
 
 _NO_GAPS = " * Numbers must be finite, and their squares within the range of a float."

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.metaestimators import available_if
 
 from locallin.coding import Coding
 from locallin.engine.invariants import (
@@ -24,7 +23,7 @@ from locallin.kernels.linear import CRAMMER_SINGER, ONE_VS_REST
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows
-from locallin.methods.base import EpochClassifier, probabilities
+from locallin.methods.base import EpochClassifier
 from locallin.methods.growing import grow_for
 from locallin.methods.preparation import (
     FitInput,
@@ -308,47 +307,3 @@ class AnchoredClassifier(EpochClassifier):
             Intercepts; n_scores is 1 for two classes.
         """
         return self._mixed(X, "intercept_")
-
-    def _has_probabilities(self) -> bool:
-        if self.loss not in ("logistic", "multinomial"):
-            raise AttributeError(
-                f"predict_proba needs loss='logistic', but loss={self.loss!r}: for "
-                "probabilities of a margin loss wrap the classifier in "
-                "sklearn.calibration.CalibratedClassifierCV."
-            )
-        return True
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities of the rows; needs a loss that has them.
-
-        Those of ``loss="logistic"`` are one for each class against the rest, scaled to
-        add up to one; those of ``loss="multinomial"`` are the softmax of the scores.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of ``classes_``.
-        """
-        return probabilities(self.decision_function(X), self.loss)
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X) -> np.ndarray:
-        """Logarithm of ``predict_proba``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Log-probabilities, in the order of ``classes_``.
-        """
-        return np.log(self.predict_proba(X))

@@ -1,5 +1,6 @@
 """Support vector machines on the charts of an atlas (Pitelis et al., ECML 2014)."""
 
+from copy import copy
 from numbers import Integral, Real
 from threading import Event
 
@@ -47,11 +48,13 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
+from locallin.methods.calibration import draw_folds, link_for
 from locallin.methods.chart_machines import (
     MachineSteps,
     charted_rows,
     machine_invariants,
 )
+from locallin.methods.links import Link
 from locallin.methods.preparation import (
     FitInput,
     check_parameters,
@@ -59,6 +62,7 @@ from locallin.methods.preparation import (
     make_target,
     row_weights,
     validated_rows,
+    weights_of_classes,
 )
 from locallin.solvers.chart_machines import (
     solve_kernel_machines,
@@ -131,6 +135,10 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         is 1e-2.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
+    probability : bool, default=False
+        Whether there is ``predict_proba``, calibrated on held-out rows: machines on the
+        same charts, of five folds of the labelled rows, or without a fifth of them
+        where there are more than 1,000.
     n_jobs : int or None, default=None
         Number of threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
@@ -158,6 +166,9 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         RBF kernel: their signed dual variables.
     support_starts_, support_rows_, support_points_ : ndarray
         RBF kernel: the support vectors sorted by chart, as the kernel takes them.
+    proba_scale_, proba_offset_ : float and ndarray of shape (n_classes,)
+        With ``probability=True``: probabilities are the softmax of scores times the
+        scale plus the offset.
     n_iter_ : int
         Largest number of passes of any machine.
     n_features_in_ : int
@@ -249,6 +260,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         max_iter: int = 1000,
         tol: float | str = "auto",
         class_weight=None,
+        probability: bool = False,
         n_jobs: int | None = None,
         random_state=None,
         verbose: int = 0,
@@ -267,6 +279,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         self.max_iter = max_iter
         self.tol = tol
         self.class_weight = class_weight
+        self.probability = probability
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -302,11 +315,13 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         name = type(self).__name__
         self.classes_, encoded = encode_classes(y[labelled], None, name)
         weights = check_sample_weight(sample_weight, X)[labelled]
-        weights = row_weights(
-            X[labelled], encoded, self.classes_, weights, self.class_weight
-        )
+        by_class = weights_of_classes(self.class_weight, self.classes_, encoded)
+        weights = row_weights(X[labelled], encoded, weights, by_class)
         # A row of weight zero is not there; what is left must have two classes.
-        given = FitInput(X, y, self.classes_, encoded, weights, rng, False, None)
+        given = FitInput(
+            X, y, self.classes_, encoded, weights, rng, False, None,
+            class_weights=by_class,
+        )  # fmt: skip
         target, visits = make_target(given, name)
         rows = np.flatnonzero(labelled)[visits]
         target = Target(target.labels[visits], target.positive, target.weights[visits])
@@ -320,12 +335,18 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         # One thread of BLAS in each of ours: the same sums for any number of them.
         with single_threaded_blas():
             charted = charted_rows(self, X[rows], self.n_jobs)
-            if self.kernel == "rbf":
-                solutions = self._fit_rbf(charted, rows, target, machines, settings)
-            else:
+            if self.kernel != "rbf":
                 settings["rng"] = rng
-                solutions = self._fit_linear(charted, target, machines, settings)
+            solutions = self._fit_machines(charted, rows, target, machines, settings)
         self.n_iter_ = max(s.n_iter for s in solutions)
+        link = None
+        if self.probability and not stop.is_set():
+            settings["report"] = lambda *_: None
+            given = given._replace(
+                X=X[rows], encoded=target.labels, weights=weights[visits]
+            )
+            link = self._machine_link(given, charted, target, machines, settings)
+        self._set_link(link, None)
         steps.progress.end(lambda: fitted_attributes(self))
         unfinished = sum(not s.converged for s in solutions)
         if unfinished and not stop.is_set():
@@ -405,6 +426,30 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
         if not isinstance(self.alpha, str):
             return self.alpha
         return 0.1 * (float(np.mean(squares)) or 1.0) / len(squares)
+
+    def _fit_machines(self, charted: ChartedRows, rows, target, *more) -> list:
+        if self.kernel == "rbf":
+            return self._fit_rbf(charted, rows, target, *more)
+        return self._fit_linear(charted, target, *more)
+
+    def _machine_link(self, given: FitInput, charted, target, *more) -> Link | None:
+        """The link of machines of the same charts to rows that they have not seen."""
+        folds = draw_folds(given.encoded, given.weights, given.rng)
+        scores = []
+        with single_threaded_blas():
+            for held in folds:
+                rows = np.setdiff1d(np.arange(len(target.labels)), held)
+                part = Target(
+                    target.labels[rows], target.positive, target.weights[rows]
+                )
+                model = copy(self)
+                model._fit_machines(charted[rows], rows, part, *more)
+                scores.append(model._scores(given.X[held]))
+        if more[-1]["stop"].is_set():
+            return None
+        held = np.concatenate(folds)
+        labels, weights = given.encoded[held], given.weights[held]
+        return link_for(given, np.concatenate(scores), labels, weights)
 
     def _fit_rbf(self, charted: ChartedRows, rows, target, machines, settings) -> list:
         n_charts = len(self.atlas_.means_)

@@ -7,14 +7,21 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.data import as_batches
 from locallin.engine.finite import all_finite, finite_results
-from locallin.engine.invariants import CLASSIFIER, CheckedState, Rule, check_fitted
+from locallin.engine.invariants import (
+    CLASSIFIER,
+    Array,
+    CheckedState,
+    Number,
+    Rule,
+    check_fitted,
+)
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks
 from locallin.engine.sklearn_api import (
@@ -24,6 +31,8 @@ from locallin.engine.sklearn_api import (
     interruptible,
     with_callbacks,
 )
+from locallin.methods.calibration import fit_calibrated
+from locallin.methods.links import PROBABLE, Link, offset_of
 from locallin.methods.preparation import (
     FitInput,
     Rules,
@@ -43,18 +52,6 @@ def winning_classes(scores: np.ndarray) -> np.ndarray:
     if scores.ndim == 1 or scores.shape[1] == 1:
         return (scores.reshape(-1) > 0).astype(np.intp)
     return scores.argmax(axis=1)
-
-
-def probabilities(scores: np.ndarray, loss: str) -> np.ndarray:
-    """Probabilities of scores of shape (n,) or (n, n_classes), by their loss."""
-    if loss == "multinomial" and scores.ndim == 2:
-        return softmax(scores, axis=1)
-    odds = expit(scores)
-    if odds.ndim == 1:
-        return np.column_stack([1.0 - odds, odds])
-    total = odds.sum(axis=1, keepdims=True)
-    shares = odds / np.where(total > 0, total, 1)
-    return np.where(total > 0, shares, 1 / odds.shape[1])
 
 
 def forget_learning(estimator) -> None:
@@ -83,10 +80,15 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         ],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
+        "probability": ["boolean"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+
+    # Options that a method need not offer.
+    loss = ""
+    probability = False
 
     _fitted_mark = "intercept_"
 
@@ -96,7 +98,11 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         return tags
 
     def _invariants(self) -> dict[str, Rule]:
-        return dict(CLASSIFIER)
+        return {
+            **CLASSIFIER,
+            "proba_scale_": Number(above=True, most=1e100, optional=True),
+            "proba_offset_": Array(("classes",), optional=True),
+        }
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
@@ -151,6 +157,95 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         """
         winners = winning_classes(self.decision_function(X))
         return self.classes_[winners]
+
+    def link(self) -> Link:
+        """How probabilities follow from the scores of a fitted classifier.
+
+        Returns
+        -------
+        Link
+            Scale and offsets, found on held-out rows or by the loss.
+
+        Raises
+        ------
+        AttributeError
+            Where there are no probabilities; it says what to do.
+        """
+        check_is_fitted(self)
+        offset = vars(self).get("proba_offset_")
+        if offset is None:
+            offset = np.zeros(len(self.classes_))
+        scale = vars(self).get("proba_scale_")
+        if scale is not None:
+            return Link("multinomial", scale, offset)
+        if self.loss in PROBABLE:
+            return Link(self.loss, 1.0, offset)
+        raise AttributeError(self._no_probabilities())
+
+    def _no_probabilities(self) -> str:
+        settings = f"loss={self.loss!r}, " if self.loss else ""
+        losses = " or loss='logistic'" if self.loss else ""
+        return (
+            f"{type(self).__name__}({settings}probability={self.probability}) has no "
+            f"predict_proba: set probability=True{losses} and fit again, or calibrate "
+            "it with sklearn.calibration.CalibratedClassifierCV."
+        )
+
+    def _has_probabilities(self) -> bool:
+        if self.__sklearn_is_fitted__():
+            self.link()
+        elif not self.probability and self.loss not in PROBABLE:
+            raise AttributeError(self._no_probabilities())
+        return True
+
+    def _set_link(self, link: Link | None, class_weights) -> None:
+        """Keep what held-out rows have found, or what frees of class weights."""
+        if link is not None:
+            self.proba_scale_, self.proba_offset_ = link.scale, link.offset
+            return
+        for name in ("proba_scale_", "proba_offset_"):
+            if name in vars(self):
+                delattr(self, name)
+        if class_weights is not None:
+            self.proba_offset_ = offset_of(class_weights, len(self.classes_))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Class probabilities of the rows, in the data without class weights.
+
+        With ``probability=True`` they are calibrated on held-out rows. Otherwise they
+        are those of the loss, where it has some: "logistic" has one for each class
+        against the rest, scaled to add up to one, and "multinomial" the softmax of the
+        scores. ``predict`` goes by the scores alone.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        return self.link().probabilities(scores)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X) -> np.ndarray:
+        """Logarithm of ``predict_proba``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Log-probabilities, in the order of ``classes_``.
+        """
+        return np.log(self.predict_proba(X))
 
 
 class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
@@ -221,8 +316,18 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             if hasattr(self, "validation_history_"):
                 del self.validation_history_
             with self._finite_learning():
-                run.interrupted = self._fit(given)
+                run.interrupted = self._fit_and_link(given)
         return self
+
+    def _fit_and_link(self, given: FitInput) -> bool:
+        if not self.probability:
+            interrupted = self._fit(given)
+            self._set_link(None, given.class_weights)
+            return interrupted
+        interrupted, link = fit_calibrated(self, given)
+        if link is not None:
+            self._set_link(link, None)
+        return interrupted
 
     def _is_stream_method(self) -> bool:
         return True
@@ -260,6 +365,7 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             self._detach()
             with self._finite_learning():
                 run.interrupted = self._partial_fit(given)
+            self._set_link(None, given.class_weights)
         return self
 
     @contextmanager
@@ -422,6 +528,7 @@ class StreamLearner:
         given = self._take(block, classes, rng)
         with self.estimator._finite_learning():
             self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
+        self.estimator._set_link(None, given.class_weights)
         self.estimator._detach()
 
     def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:

@@ -19,9 +19,9 @@ from locallin.encoding.table import TableEncoder
 from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.kernels.rows import squared_row_norms
-from locallin.methods.base import probabilities
 from locallin.methods.dullsvm import DULLSVMClassifier
 from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.links import Link
 from locallin.methods.preparation import USUAL_COMPONENTS, joint_alpha
 
 # Rows that are looked at, by effort. Up to so many, each is held out once, in folds:
@@ -498,7 +498,8 @@ def judged(
     shares = np.where(classes == labels[:, None], 1.0 - doubt, others)
 
     def log_shares(log_scale: float) -> np.ndarray:
-        found = probabilities(np.exp(log_scale) * flat, "multinomial")
+        link = Link("multinomial", float(np.exp(log_scale)), np.zeros(len(classes)))
+        found = link.probabilities(flat)
         return np.log(np.maximum(found, 1e-12))
 
     best = minimize_scalar(

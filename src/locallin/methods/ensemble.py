@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import Array, Bindings, Number, Rule, Text
@@ -19,8 +20,9 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.methods.base import ScoringClassifier, probabilities
+from locallin.methods.base import ScoringClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.links import PROBABLE, Link
 from locallin.methods.preparation import validated_rows
 
 
@@ -71,9 +73,10 @@ class EnsembleClassifier(ScoringClassifier):
     members_ : list of classifiers
         The members.
     scale_ : float
-        What the mean is multiplied with: 1, unless it has been calibrated.
-    log_weights_ : ndarray of shape (n_classes,)
-        Logarithms of class weights that probabilities are freed of: 0, unless set.
+        What the mean is multiplied with: 1, unless it or its members are calibrated.
+    proba_offset_ : ndarray of shape (n_classes,)
+        What is added to the logarithms of probabilities, to free them of class
+        weights or as held-out rows say.
     link_ : str
         How probabilities follow from the scores: "logistic" or "multinomial", else
         there are none.
@@ -131,7 +134,7 @@ class EnsembleClassifier(ScoringClassifier):
             **super()._invariants(),
             "members_": Members(self),
             "scale_": Number(above=True),
-            "log_weights_": Array(("classes",)),
+            "proba_offset_": Array(("classes",)),
             "link_": Text(),
         }
 
@@ -190,10 +193,18 @@ class EnsembleClassifier(ScoringClassifier):
         """
         self.members_, self.scale_ = members, 1.0
         self.classes_ = members[0].classes_
-        self.log_weights_ = np.zeros(len(self.classes_))
-        self.link_ = str(link or getattr(members[0], "loss", None))
+        self.proba_offset_ = np.zeros(len(self.classes_))
+        self.link_ = str(link)
+        if link is None and hasattr(members[0], "predict_proba"):
+            self._take_links([member.link() for member in members])
         self.n_features_in_ = members[0].n_features_in_
         return self
+
+    def _take_links(self, links: list[Link]) -> None:
+        """Those of the members: one kind, and the means of scales and offsets."""
+        self.link_ = links[0].kind
+        self.scale_ = float(np.exp(np.mean([np.log(link.scale) for link in links])))
+        self.proba_offset_ = np.mean([link.offset for link in links], axis=0)
 
     def _new_member(self, first, seed: int):
         member = clone(first).set_params(random_state=seed)
@@ -242,18 +253,40 @@ class EnsembleClassifier(ScoringClassifier):
         X = validated_rows(self, X)
         return self._mean(member.local_intercept(X) for member in self.members_)
 
+    def link(self) -> Link:
+        """How probabilities follow from the scores of a fitted ensemble.
+
+        Returns
+        -------
+        Link
+            Kind and offsets; the scale is in the scores.
+        """
+        check_is_fitted(self)
+        if self.link_ not in PROBABLE:
+            raise AttributeError(self._no_probabilities())
+        return Link(self.link_, 1.0, self.proba_offset_)
+
+    def _no_probabilities(self) -> str:
+        return (
+            "EnsembleClassifier has no predict_proba, as its members have none: give "
+            "it an estimator with probability=True or loss='multinomial', and fit "
+            "again."
+        )
+
     def _has_probabilities(self) -> bool:
-        link = vars(self).get("link_", getattr(self.estimator, "loss", None))
-        if link not in ("logistic", "multinomial"):
-            raise AttributeError(
-                f"predict_proba needs members with loss='logistic' or 'multinomial', "
-                f"but theirs is {link!r}."
-            )
+        if self.__sklearn_is_fitted__():
+            self.link()
+            return True
+        if self.estimator is None or not hasattr(self.estimator, "predict_proba"):
+            raise AttributeError(self._no_probabilities())
         return True
 
     @available_if(_has_probabilities)
     def predict_proba(self, X) -> np.ndarray:
         """Class probabilities of the rows, from the mean of the scores.
+
+        They are freed of class weights. Where members are calibrated, the mean of
+        their calibrations holds.
 
         Parameters
         ----------
@@ -265,9 +298,8 @@ class EnsembleClassifier(ScoringClassifier):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        scores, logs = self.decision_function(X), self.log_weights_
-        shift = logs[1] - logs[0] if scores.ndim == 1 else logs
-        return probabilities(scores - shift, self.link_)
+        scores = self.decision_function(X)
+        return self.link().probabilities(scores)
 
 
 def _by_score(scores: np.ndarray) -> np.ndarray:

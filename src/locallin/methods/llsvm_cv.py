@@ -24,6 +24,7 @@ from locallin.engine.sklearn_api import (
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import CodedRows
 from locallin.methods.base import winning_classes, with_model
+from locallin.methods.links import PROBABLE, Link, fit_link
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import FitInput, HeldOut, make_target, take_rows
@@ -131,6 +132,10 @@ class LLSVMClassifierCV(LLSVMClassifier):
         The fitted feature map.
     intercept_scaling_ : float
         The value in use.
+    proba_scale_, proba_offset_ : float and ndarray of shape (n_classes,)
+        What ``predict_proba`` is made with: of scores times the scale, with the offset
+        added to their logarithms. From the held-out rows at ``alpha_``, unless
+        ``loss="logistic"`` has probabilities of its own.
     n_iter_ : int
         Number of passes, or Newton steps, of the last solve, on all rows.
     objective_history_ : ndarray of shape (n_iter_,)
@@ -178,6 +183,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
 
     # Options of LLSVMClassifier that the path fixes.
     alpha = t0 = "auto"
+    # Held-out rows are there in any case.
+    probability = True
 
     _parameter_constraints: dict = {
         **{
@@ -189,6 +196,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
                 "average",
                 "early_stopping",
                 "n_iter_no_change",
+                "probability",
                 "shuffle",
                 "t0",
                 "validation_fraction",
@@ -282,7 +290,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
 
     def _fit(self, given: FitInput, sample_weight=None, groups=None) -> bool:
         pairs = self._splits(given.X, given.y, given.weights, groups)
-        scorer = self._scorer(weighted=sample_weight is not None)
+        scorer = self._scorer(given, weighted=sample_weight is not None)
         views = self._fit_space(given)
         self.alphas_ = self._path_alphas()
         problem = self._convex_problem(views, given)
@@ -294,8 +302,19 @@ class LLSVMClassifierCV(LLSVMClassifier):
             for train, held in pairs
         ]
         progress = Progress(self, len(self.alphas_) + 1, given.X, given.y)
-        path = self._solve_path(folds, scorer, given.rng, progress)
+        kept: dict[float, dict] = {}  # held-out scores, labels and weights of folds
+
+        def score(fold, solution, alpha):
+            scores = self._held_out_scores(fold.held.rows, *solution.learned)
+            held = scores, fold.held.labels, fold.held.weights
+            kept.setdefault(alpha, {})[id(fold)] = held
+            return scorer(fold, held, solution, alpha)
+
+        path = self._solve_path(folds, score, kept, given.rng, progress)
         self.alpha_ = float(self.alphas_[path.best])
+        best = kept[self.alphas_[path.best]]
+        link = self._held_out_link(given, [best[id(fold)] for fold in folds])
+        self._set_link(link, given.class_weights)
         self.scores_, self.path_iterations_ = path.scores, path.iterations
         self.best_score_ = float(path.scores[path.best].mean())
         if path.interrupted:
@@ -308,11 +327,25 @@ class LLSVMClassifierCV(LLSVMClassifier):
         progress.end(lambda: fitted_attributes(self))
         return interrupted
 
-    def _solve_path(self, folds: list[Fold], scorer, rng, progress: Progress):
-        """Scores of all folds at all alphas; KeyboardInterrupt if there are none."""
+    def _held_out_link(self, given: FitInput, held: list) -> Link | None:
+        """What held-out rows say of probabilities, where the loss has none."""
+        if self.loss in PROBABLE:
+            return None
+        scores, labels, weights = map(np.concatenate, zip(*held, strict=True))
+        by_class, n_classes = given.class_weights, len(given.classes)
+        return fit_link(scores, labels, weights, by_class, n_classes)
+
+    def _solve_path(self, folds: list[Fold], scorer, kept, rng, progress: Progress):
+        """Scores of all folds at all alphas; KeyboardInterrupt if there are none.
+
+        In ``kept`` stays what belongs to the best alpha.
+        """
         n = len(self.alphas_)
 
         def report(i, path):
+            for alpha in self.alphas_[: i + 1]:
+                if alpha != self.alphas_[path.best]:
+                    kept.pop(alpha, None)
             text = (
                 f"alpha {i + 1}/{n} = {self.alphas_[i]:.3g}: score "
                 f"{path.scores[i].mean():.4f}, {path.iterations[i].sum()} epochs"
@@ -410,22 +443,26 @@ class LLSVMClassifierCV(LLSVMClassifier):
             given.y[held],
         )
 
-    def _scorer(self, weighted: bool):
-        """A function of a fold, its solution and alpha."""
+    def _scorer(self, given: FitInput, weighted: bool):
+        """A function of a fold, its held-out scores, its solution and alpha.
+
+        Scorers of probabilities see each fold's calibrated ones, where the loss has
+        none of its own.
+        """
         if self.scoring is None:
 
-            def accuracy(fold, solution, alpha):
-                scores = self._held_out_scores(fold.held.rows, *solution.learned)
-                right = winning_classes(scores) == fold.held.labels
-                return np.average(right, weights=fold.held.weights)
+            def accuracy(fold, held, *_):
+                scores, labels, weights = held
+                return np.average(winning_classes(scores) == labels, weights=weights)
 
             return accuracy
         scorer = check_scoring(self, self.scoring)
 
-        def score(fold, solution, alpha):
+        def score(fold, held, solution, alpha):
             model = with_model(self, *solution.learned)
             vars(model).pop("feature_names_in_", None)  # fold.X has none
             model.alpha_, model.n_jobs = alpha, 1
+            model._set_link(self._held_out_link(given, [held]), given.class_weights)
             extra = {"sample_weight": fold.held.weights} if weighted else {}
             value = scorer(model, fold.X, fold.y, **extra)
             if np.isnan(value):

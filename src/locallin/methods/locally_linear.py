@@ -29,7 +29,6 @@ from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
     StrOptions,
-    check_sample_weight,
     unchanged_on_error,
     validate_parameters,
 )
@@ -41,7 +40,12 @@ from locallin.methods.choosing import (
     fit_choice,
 )
 from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.preparation import encode_classes, row_weights
+from locallin.methods.links import offset_of
+from locallin.methods.preparation import (
+    encode_classes,
+    row_weights,
+    weights_of_classes,
+)
 
 
 class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
@@ -207,7 +211,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 rows, chosen, self.encoder, n_members, self.n_jobs, deadline
             )
             self.model_.scale_ = scale
-            self.model_.log_weights_ = self._log_weights(rows, sample_weight)
+            by_class = self._class_weights(rows.labels)
+            self.model_.proba_offset_ = offset_of(by_class, len(self.classes_))
             self._name_columns()
         return self
 
@@ -229,10 +234,9 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
                 "at least two classes."
             )
         self.classes_, labels = encode_classes(y, None, type(self).__name__)
-        weights = row_weights(
-            labels[:, None].astype(float), labels, self.classes_, sample_weight,
-            self.class_weight,
-        )  # fmt: skip
+        by_class = self._class_weights(labels)
+        column = labels[:, None].astype(float)
+        weights = row_weights(column, labels, sample_weight, by_class)
         if len(np.unique(labels[weights > 0])) < 2:
             raise ValueError(
                 "LocallyLinearClassifier needs rows of at least two classes; the rows "
@@ -241,15 +245,8 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return TrainingRows(X, labels, self.classes_, weights, int(seed))
 
-    def _log_weights(self, rows: TrainingRows, sample_weight) -> np.ndarray:
-        """Logarithms of the class weights."""
-        plain = check_sample_weight(sample_weight, rows.weights[:, None])
-        weighted, alone = (
-            np.bincount(rows.labels, w, len(rows.classes))
-            for w in (rows.weights, plain)
-        )
-        known = (weighted > 0) & (alone > 0)
-        return np.log(np.where(known, weighted, 1) / np.where(known, alone, 1))
+    def _class_weights(self, labels: np.ndarray) -> np.ndarray | None:
+        return weights_of_classes(self.class_weight, self.classes_, labels)
 
     def _name_columns(self) -> None:
         first: Any = self.model_ if self.encoder_ is None else self.encoder_

@@ -50,9 +50,10 @@ class FitInput(NamedTuple):
     """Checked input of ``fit``, ``partial_fit`` or ``fit_stream``.
 
     ``encoded`` is y as indices into ``classes``, ``weights`` are the products
-    of sample and class weights. ``resume`` says whether learning goes on from what is
-    fitted. Where X is a sample of a stream, ``n_rows`` is the length of the stream;
-    ``last_pass`` tells whether the rows come no more after this.
+    of sample and class weights; ``class_weights`` are the latter, in the order of the
+    classes, or None where all are one. ``resume`` says whether learning goes on from
+    what is fitted. Where X is a sample of a stream, ``n_rows`` is the length of the
+    stream; ``last_pass`` tells whether the rows come no more after this.
     """
 
     X: Any
@@ -65,6 +66,7 @@ class FitInput(NamedTuple):
     held_out: tuple | None
     n_rows: int | None = None
     last_pass: bool = True
+    class_weights: np.ndarray | None = None
 
     @property
     def n_planned(self) -> int:
@@ -174,9 +176,7 @@ def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
     X, y = checked_data(estimator, X, y, reset=not resume)
     known = estimator.classes_ if resume else None
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
-    weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
-    rng = check_random_state(estimator.random_state)
-    given = FitInput(X, y, classes, encoded, weights, rng, resume, None)
+    given = _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
     return given._replace(held_out=_take_held_out(estimator, given, *validation))
 
 
@@ -188,9 +188,17 @@ def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
     known = stream_classes(classes, estimator.classes_ if resume else None)
     X, y = checked_data(estimator, X, y, reset=not resume)
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
-    weights = row_weights(X, encoded, classes, sample_weight, estimator.class_weight)
+    return _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
+
+
+def _new_input(estimator, X, y, labels, sample_weight, resume) -> FitInput:
+    classes, encoded = labels
+    by_class = weights_of_classes(estimator.class_weight, classes, encoded)
+    weights = row_weights(X, encoded, sample_weight, by_class)
     rng = check_random_state(estimator.random_state)
-    return FitInput(X, y, classes, encoded, weights, rng, resume, None)
+    return FitInput(
+        X, y, classes, encoded, weights, rng, resume, None, class_weights=by_class
+    )
 
 
 def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
@@ -208,11 +216,11 @@ def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
         raise ValueError("X_val and y_val go together: pass both or neither.")
     if X_val is not None:
         X_val, y_val = checked_data(estimator, X_val, y_val, reset=False)
-        classes, labels = encode_classes(y_val, given.classes, type(estimator).__name__)
+        labels = encode_classes(y_val, given.classes, type(estimator).__name__)[1]
         return (
             X_val,
             labels,
-            row_weights(X_val, labels, classes, weights_val, estimator.class_weight),
+            row_weights(X_val, labels, weights_val, given.class_weights),
         )
     counted = np.flatnonzero(given.weights > 0)
     chosen = train_test_split(
@@ -267,14 +275,18 @@ def stream_classes(classes, known) -> np.ndarray:
     return classes
 
 
-def row_weights(X, encoded, classes, sample_weight, class_weight) -> np.ndarray:
+def weights_of_classes(class_weight, classes, encoded) -> np.ndarray | None:
+    """The weight of each class; None where all of them are one."""
+    if class_weight is None:
+        return None
+    return compute_class_weight(class_weight, classes=classes, y=classes[encoded])
+
+
+def row_weights(X, encoded, sample_weight, class_weights) -> np.ndarray:
     """Product of sample weights and class weights."""
     weights = check_sample_weight(sample_weight, X)
-    if class_weight is not None:
-        per_class = compute_class_weight(
-            class_weight, classes=classes, y=classes[encoded]
-        )
-        weights = weights * per_class[encoded].astype(weights.dtype)
+    if class_weights is not None:
+        weights = weights * class_weights[encoded].astype(weights.dtype)
     return weights
 
 
@@ -282,6 +294,13 @@ def check_stream(estimator) -> None:
     """Refuse settings that need all rows at once."""
     if estimator.early_stopping:
         raise ValueError("partial_fit does not work with early_stopping=True.")
+    if estimator.probability:
+        raise ValueError(
+            "probability=True holds out rows, which partial_fit does not have: for "
+            "probabilities of a stream choose loss='logistic' or 'multinomial', where "
+            "the method has them, or calibrate what is fitted with "
+            "CalibratedClassifierCV(FrozenEstimator(model)) on other rows."
+        )
     if isinstance(estimator.class_weight, str):
         raise ValueError(
             "class_weight='balanced' needs all rows at once: for partial_fit pass "
