@@ -136,9 +136,9 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     probability : bool, default=False
-        Whether there is ``predict_proba``, calibrated on held-out rows: machines on the
-        same charts, of five folds of the labelled rows, or without a fifth of them
-        where there are more than 1,000.
+        Whether ``predict_proba`` is calibrated on held-out rows. They are held out from
+        machines on the same charts: in five folds of the labelled rows, or a fifth of
+        them where there are more than 1,000.
     n_jobs : int or None, default=None
         Number of threads. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None

@@ -111,9 +111,9 @@ class DULLSVMClassifier(JointClassifier):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``.
     probability : bool, default=False
-        Whether ``predict_proba`` is calibrated on held-out rows, whatever the loss. Up
-        to 1,000 rows five fits more hold out each row once; of more a fifth is held
-        out from a first fit, and a short one to all rows goes on from it.
+        Whether ``predict_proba`` is calibrated on held-out rows. Up to 1,000 rows five
+        fits more hold out each row once; of more a fifth is held out from a first fit,
+        and a short one to all rows goes on from it.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last call. It then starts from its anchors and
         models.
