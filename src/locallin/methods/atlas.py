@@ -48,13 +48,12 @@ from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.calibration import draw_folds, link_for
+from locallin.methods.calibration import calibrate, draw_folds
 from locallin.methods.chart_machines import (
     MachineSteps,
     charted_rows,
     machine_invariants,
 )
-from locallin.methods.links import Link
 from locallin.methods.preparation import (
     FitInput,
     check_parameters,
@@ -339,14 +338,14 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
                 settings["rng"] = rng
             solutions = self._fit_machines(charted, rows, target, machines, settings)
         self.n_iter_ = max(s.n_iter for s in solutions)
-        link = None
+        found = None
         if self.probability and not stop.is_set():
             settings["report"] = lambda *_: None
             given = given._replace(
                 X=X[rows], encoded=target.labels, weights=weights[visits]
             )
-            link = self._machine_link(given, charted, target, machines, settings)
-        self._set_link(link, None)
+            found = self._calibration(given, charted, target, machines, settings)
+        self._set_calibration(found, None)
         steps.progress.end(lambda: fitted_attributes(self))
         unfinished = sum(not s.converged for s in solutions)
         if unfinished and not stop.is_set():
@@ -432,8 +431,8 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             return self._fit_rbf(charted, rows, target, *more)
         return self._fit_linear(charted, target, *more)
 
-    def _machine_link(self, given: FitInput, charted, target, *more) -> Link | None:
-        """The link of machines of the same charts to rows that they have not seen."""
+    def _calibration(self, given: FitInput, charted, target, *more):
+        """What machines of the same charts tell of rows that they have not seen."""
         folds = draw_folds(given.encoded, given.weights, given.rng)
         scores = []
         with single_threaded_blas():
@@ -449,7 +448,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             return None
         held = np.concatenate(folds)
         labels, weights = given.encoded[held], given.weights[held]
-        return link_for(given, np.concatenate(scores), labels, weights)
+        return calibrate(given, np.concatenate(scores), labels, weights)
 
     def _fit_rbf(self, charted: ChartedRows, rows, target, machines, settings) -> list:
         n_charts = len(self.atlas_.means_)

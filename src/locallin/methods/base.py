@@ -31,7 +31,8 @@ from locallin.engine.sklearn_api import (
     interruptible,
     with_callbacks,
 )
-from locallin.methods.calibration import fit_calibrated
+from locallin.methods.calibration import Calibration, fit_calibrated
+from locallin.methods.conformal import CONFORMITY, SetPredictor
 from locallin.methods.links import PROBABLE, Link, offset_of
 from locallin.methods.preparation import (
     FitInput,
@@ -66,7 +67,7 @@ def with_model(estimator, *learned):
     return model
 
 
-class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
+class ScoringClassifier(SetPredictor, CheckedState, ClassifierMixin, BaseEstimator):
     """Validation and prediction.
 
     A subclass's ``_scores`` are the scores of validated rows.
@@ -100,6 +101,7 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     def _invariants(self) -> dict[str, Rule]:
         return {
             **CLASSIFIER,
+            **CONFORMITY,
             "proba_scale_": Number(above=True, most=1e100, optional=True),
             "proba_offset_": Array(("classes",), optional=True),
         }
@@ -191,6 +193,12 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             "it with sklearn.calibration.CalibratedClassifierCV."
         )
 
+    def _no_sets(self) -> str:
+        return (
+            f"{type(self).__name__} has no predict_set where no rows were held out: "
+            "set probability=True and fit again."
+        )
+
     def _has_probabilities(self) -> bool:
         if self.__sklearn_is_fitted__():
             self.link()
@@ -198,10 +206,11 @@ class ScoringClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             raise AttributeError(self._no_probabilities())
         return True
 
-    def _set_link(self, link: Link | None, class_weights) -> None:
-        """Keep what held-out rows have found, or what frees of class weights."""
-        if link is not None:
-            self.proba_scale_, self.proba_offset_ = link.scale, link.offset
+    def _set_calibration(self, found: Calibration | None, class_weights) -> None:
+        """Keep what held-out rows tell, or what frees of class weights."""
+        self._set_conformity(None if found is None else found.conformity)
+        if found is not None:
+            _, self.proba_scale_, self.proba_offset_ = found.link
             return
         for name in ("proba_scale_", "proba_offset_"):
             if name in vars(self):
@@ -322,11 +331,11 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
     def _fit_and_link(self, given: FitInput) -> bool:
         if not self.probability:
             interrupted = self._fit(given)
-            self._set_link(None, given.class_weights)
+            self._set_calibration(None, given.class_weights)
             return interrupted
-        interrupted, link = fit_calibrated(self, given)
-        if link is not None:
-            self._set_link(link, None)
+        interrupted, found = fit_calibrated(self, given)
+        if found is not None:
+            self._set_calibration(found, None)
         return interrupted
 
     def _is_stream_method(self) -> bool:
@@ -365,7 +374,7 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             self._detach()
             with self._finite_learning():
                 run.interrupted = self._partial_fit(given)
-            self._set_link(None, given.class_weights)
+            self._set_calibration(None, given.class_weights)
         return self
 
     @contextmanager
@@ -528,7 +537,7 @@ class StreamLearner:
         given = self._take(block, classes, rng)
         with self.estimator._finite_learning():
             self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
-        self.estimator._set_link(None, given.class_weights)
+        self.estimator._set_calibration(None, given.class_weights)
         self.estimator._detach()
 
     def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:

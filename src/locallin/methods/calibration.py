@@ -3,12 +3,14 @@
 import warnings
 from contextlib import contextmanager
 from copy import deepcopy
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from locallin.engine.sklearn_api import clone_without_callbacks, fitted_attributes
-from locallin.methods.links import Link, fit_link
+from locallin.methods.conformal import Conformity
+from locallin.methods.links import Link, fit_link, without_class_weights
 from locallin.methods.preparation import FitInput
 
 # Up to so many rows each is held out once; of more, a share is, and the fit goes on
@@ -25,28 +27,36 @@ _LOOSER = 3.0
 _OF_INPUT = ("n_features_in_", "feature_names_in_", "classes_")
 
 
-def fit_calibrated(estimator, given: FitInput) -> tuple[bool, Link | None]:
-    """Fit an estimator, and the link of its scores, on rows held out meanwhile.
+class Calibration(NamedTuple):
+    """What held-out rows tell of scores."""
 
-    Returns whether Ctrl-C ended it, and the link, None where it stays as it was.
+    link: Link
+    conformity: Conformity
+
+
+def fit_calibrated(estimator, given: FitInput) -> tuple[bool, Calibration | None]:
+    """Fit an estimator, and learn of its scores from rows held out meanwhile.
+
+    Returns whether Ctrl-C ended it, and what they tell, None where that stays as it
+    was.
     """
     if given.resume:  # its models have seen the rows
         return estimator._fit(given), None
     if given.held_out is not None:
         interrupted = estimator._fit(given)
         X, labels, weights = given.held_out
-        return interrupted, link_for(given, estimator._scores(X), labels, weights)
+        return interrupted, calibrate(given, estimator._scores(X), labels, weights)
     rng = deepcopy(given.rng)  # so that folds leave the last fit what it draws
     folds = draw_folds(given.encoded, given.weights, rng)
     if len(folds) == 1:
         return _hold_out_once(estimator, given, folds[0])
     scores = np.concatenate([_fold_scores(estimator, given, h, rng) for h in folds])
     held = np.concatenate(folds)
-    link = link_for(given, scores, given.encoded[held], given.weights[held])
-    return estimator._fit(given), link
+    found = calibrate(given, scores, given.encoded[held], given.weights[held])
+    return estimator._fit(given), found
 
 
-def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Link]:
+def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Calibration]:
     """Fit without some rows, look at them, and go on with all."""
     first, interrupted = _clone(estimator, given.rng), False
     if getattr(first, "tol", None):
@@ -57,16 +67,16 @@ def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Link]:
         if not hasattr(first, "coef_"):
             raise
         interrupted = True
-    found = fitted_attributes(first)
-    estimator._set({name: found[name] for name in found if name not in _OF_INPUT})
+    learned = fitted_attributes(first)
+    estimator._set({n: value for n, value in learned.items() if n not in _OF_INPUT})
     if estimator.alpha == "auto":
         estimator.alpha_ *= _alpha_ratio(estimator, given, len(held))
     scores = first._scores(given.X[held])
-    link = link_for(given, scores, given.encoded[held], given.weights[held])
+    found = calibrate(given, scores, given.encoded[held], given.weights[held])
     if not interrupted:
         with _fewer_passes(estimator):
             interrupted = estimator._fit(given._replace(resume=True))
-    return interrupted, link
+    return interrupted, found
 
 
 def _alpha_ratio(estimator, given: FitInput, n_held: int) -> float:
@@ -114,12 +124,13 @@ def _fewer_passes(estimator):
         estimator.max_iter = passes
 
 
-def link_for(given: FitInput, scores, labels, weights) -> Link:
-    """The link of held-out scores; ``weights`` are those with class weights in them."""
-    by_class = given.class_weights
-    if by_class is not None:
-        weights = weights / np.where(by_class > 0, by_class, 1.0)[labels]
-    return fit_link(scores, labels, weights, by_class, len(given.classes))
+def calibrate(given: FitInput, scores, labels, weights) -> Calibration:
+    """What held-out scores tell; ``weights`` are those with class weights in them."""
+    by_class, n_classes = given.class_weights, len(given.classes)
+    weights = without_class_weights(weights, labels, by_class)
+    link = fit_link(scores, labels, weights, by_class, n_classes)
+    flat = scores[:, 0] if scores.shape[1] == 1 else scores
+    return Calibration(link, Conformity.of(link.probabilities(flat), labels, weights))
 
 
 def draw_folds(labels: np.ndarray, weights: np.ndarray, rng) -> list[np.ndarray]:

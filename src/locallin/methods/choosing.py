@@ -265,12 +265,14 @@ class Choosing:
         self._deadline, self._n_jobs = deadline, n_jobs
         self._encoded: dict[int, list[Held]] = {}
         self._scores: dict[Choice, np.ndarray] = {}
+        self.held_out: tuple | None = None
         self.trials: list[Trial] = []
 
     def run(self, tell: Callable[[Trial], None], n_members: int | None):
         """The best choice for all rows, its members, and the scale of their scores.
 
-        The number of members is chosen where none is given.
+        The number of members is chosen where none is given. ``held_out`` are then the
+        scores, labels and weights of held-out rows, where there were some.
         """
         most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
@@ -283,6 +285,9 @@ class Choosing:
             worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
             few = len(self._rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
+        last = best is self.trials[-1]
+        scores, held = self._last if last else self._scores[best.choice], self._held()
+        self.held_out = scores[held], self._rows.labels[held], self._rows.weights[held]
         return self._for_all_rows(best.choice), n_members or best.n_members, best.scale
 
     def _hold_out(self) -> bool:
@@ -422,6 +427,7 @@ class Choosing:
 
     def _note(self, choice: Choice, n_members: int, scores, began: float) -> Trial:
         self._scores.setdefault(choice, scores)
+        self._last = scores
         held, labels = self._held(), self._rows.labels
         trial = judged(
             choice, n_members, scores[held], labels[held], self._held_weights(),

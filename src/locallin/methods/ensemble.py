@@ -273,6 +273,12 @@ class EnsembleClassifier(ScoringClassifier):
             "again."
         )
 
+    def _no_sets(self) -> str:
+        return (
+            "EnsembleClassifier has no predict_set, as no rows were held out from all "
+            "of its members: take LocallyLinearClassifier."
+        )
+
     def _has_probabilities(self) -> bool:
         if self.__sklearn_is_fitted__():
             self.link()

@@ -49,6 +49,13 @@ def offset_of(class_weights: np.ndarray | None, n_classes: int) -> np.ndarray:
     return -np.log(np.where(class_weights > 0, class_weights, 1.0))
 
 
+def without_class_weights(weights, labels, class_weights) -> np.ndarray:
+    """Weights of rows, without those of their classes."""
+    if class_weights is None:
+        return weights
+    return weights / np.where(class_weights > 0, class_weights, 1.0)[labels]
+
+
 def fit_link(
     scores: np.ndarray,
     labels: np.ndarray,

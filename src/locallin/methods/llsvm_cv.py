@@ -24,7 +24,8 @@ from locallin.engine.sklearn_api import (
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import CodedRows
 from locallin.methods.base import winning_classes, with_model
-from locallin.methods.links import PROBABLE, Link, fit_link
+from locallin.methods.calibration import Calibration, calibrate
+from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import FitInput, HeldOut, make_target, take_rows
@@ -313,8 +314,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
         path = self._solve_path(folds, score, kept, given.rng, progress)
         self.alpha_ = float(self.alphas_[path.best])
         best = kept[self.alphas_[path.best]]
-        link = self._held_out_link(given, [best[id(fold)] for fold in folds])
-        self._set_link(link, given.class_weights)
+        found = self._calibration(given, [best[id(fold)] for fold in folds])
+        self._set_calibration(found, given.class_weights)
         self.scores_, self.path_iterations_ = path.scores, path.iterations
         self.best_score_ = float(path.scores[path.best].mean())
         if path.interrupted:
@@ -327,13 +328,20 @@ class LLSVMClassifierCV(LLSVMClassifier):
         progress.end(lambda: fitted_attributes(self))
         return interrupted
 
-    def _held_out_link(self, given: FitInput, held: list) -> Link | None:
+    def _no_sets(self) -> str:
+        return (
+            f"LLSVMClassifierCV(loss={self.loss!r}) has no predict_set: fit with a "
+            "margin loss, whose held-out scores are calibrated."
+        )
+
+    def _calibration(self, given: FitInput, held: list) -> Calibration | None:
         """What held-out rows say of probabilities, where the loss has none."""
         if self.loss in PROBABLE:
             return None
         scores, labels, weights = map(np.concatenate, zip(*held, strict=True))
-        by_class, n_classes = given.class_weights, len(given.classes)
-        return fit_link(scores, labels, weights, by_class, n_classes)
+        if given.class_weights is not None:
+            weights = weights * given.class_weights[labels]
+        return calibrate(given, scores, labels, weights)
 
     def _solve_path(self, folds: list[Fold], scorer, kept, rng, progress: Progress):
         """Scores of all folds at all alphas; KeyboardInterrupt if there are none.
@@ -462,7 +470,9 @@ class LLSVMClassifierCV(LLSVMClassifier):
             model = with_model(self, *solution.learned)
             vars(model).pop("feature_names_in_", None)  # fold.X has none
             model.alpha_, model.n_jobs = alpha, 1
-            model._set_link(self._held_out_link(given, [held]), given.class_weights)
+            model._set_calibration(
+                self._calibration(given, [held]), given.class_weights
+            )
             extra = {"sample_weight": fold.held.weights} if weighted else {}
             value = scorer(model, fold.X, fold.y, **extra)
             if np.isnan(value):

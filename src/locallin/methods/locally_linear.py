@@ -39,8 +39,9 @@ from locallin.methods.choosing import (
     Trial,
     fit_choice,
 )
+from locallin.methods.conformal import CONFORMITY, Conformity, SetPredictor
 from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.links import offset_of
+from locallin.methods.links import Link, offset_of, without_class_weights
 from locallin.methods.preparation import (
     encode_classes,
     row_weights,
@@ -48,7 +49,9 @@ from locallin.methods.preparation import (
 )
 
 
-class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
+class LocallyLinearClassifier(
+    SetPredictor, CheckedState, ClassifierMixin, BaseEstimator
+):
     """A table in, settings chosen on held-out rows, calibrated probabilities out.
 
     Numbers, categories, dates and missing values are encoded
@@ -103,6 +106,11 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
         standard error, the share of them that was wrong, and the seconds it took.
     chosen_ : dict
         The settings that were chosen.
+    conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
+            (n_classes + 1,)
+        What ``predict_set`` goes by: levels of one less the probability of the true
+        class, over all held-out rows and those of each class, and their numbers. Not
+        there where no rows were held out.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -167,6 +175,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     def _invariants(self) -> dict[str, Rule]:
         return {
             **CLASSIFIER,
+            **CONFORMITY,
             "encoder_": Transformer(vars(self).get("encoder_") is not None),
             "model_": Part(EnsembleClassifier, {"classes_": ("classes",)}),
         }
@@ -213,6 +222,7 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             self.model_.scale_ = scale
             by_class = self._class_weights(rows.labels)
             self.model_.proba_offset_ = offset_of(by_class, len(self.classes_))
+            self._set_conformity(self._conformity(choosing.held_out, by_class))
             self._name_columns()
         return self
 
@@ -247,6 +257,23 @@ class LocallyLinearClassifier(CheckedState, ClassifierMixin, BaseEstimator):
 
     def _class_weights(self, labels: np.ndarray) -> np.ndarray | None:
         return weights_of_classes(self.class_weight, self.classes_, labels)
+
+    def _conformity(self, held_out: tuple | None, by_class) -> Conformity | None:
+        """What held-out rows say of the probabilities of their classes."""
+        if held_out is None:
+            return None
+        scores, labels, weights = held_out
+        link = Link("multinomial", self.model_.scale_, self.model_.proba_offset_)
+        flat = scores[:, 0] if scores.shape[1] == 1 else scores
+        weights = without_class_weights(weights, labels, by_class)
+        return Conformity.of(link.probabilities(flat), labels, weights)
+
+    def _no_sets(self) -> str:
+        return (
+            "LocallyLinearClassifier has no predict_set where no rows were held out: "
+            f"effort={self.effort}. Fit with effort=1 or 2, to some dozens of rows at "
+            "least."
+        )
 
     def _name_columns(self) -> None:
         first: Any = self.model_ if self.encoder_ is None else self.encoder_
