@@ -105,7 +105,8 @@ CLASSIFIERS = {
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_classifiers(name, n_classes, blobs):
     X, y, _ = blobs
-    check_classifier(CLASSIFIERS[name].fit(X, y % n_classes), X)
+    model = CLASSIFIERS[name].fit(X, y % n_classes)
+    check_classifier(model, X, raw_scores=hasattr(model, "predict_proba"))
 
 
 @pytest.mark.parametrize("coding", [InverseDistanceCoding, AdaptiveCoding])
