@@ -17,6 +17,8 @@ BENCHMARKS = {
     "mixed": "raw tables with categories, gaps and dates, beside boosters",
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",
+    "probabilities": "cost and worth of calibration, and promises of prediction sets",
+    "distill": "pupils of slow teachers: agreement, error, speed",
     "weak_penalty": "dual and Newton solvers where the penalty is weak",
     "stream": "millions of deformed digits as a stream: error, speed, memory",
     "files": "time and memory of going through files in blocks, beside other readers",

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import _paper_tables as of_papers
+from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _scale_tables as of_scale
 from benchmarks._data import SETS
 from benchmarks._markdown import Missing, markdown, read
@@ -281,6 +282,9 @@ TABLES = {
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
     "weak penalty": weak_penalty,
+    "probabilities": of_probabilities.calibration,
+    "prediction sets": of_probabilities.coverage,
+    "distill": of_probabilities.distill,
     "scaling": of_scale.scaling,
     "compilation": of_scale.compilation,
     "stream": of_scale.stream,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.encoding.table import TableEncoder as TableEncoder
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
+    from locallin.methods.distillation import distill as distill
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
     from locallin.methods.ensemble import EnsembleClassifier as EnsembleClassifier
     from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
@@ -46,6 +47,7 @@ _HOME = {
     "IntersectionSampler": "locallin.feature_maps",
     "PiecewiseLinearEncoder": "locallin.encoding.piecewise",
     "TableEncoder": "locallin.encoding.table",
+    "distill": "locallin.methods.distillation",
 }
 
 __all__ = [*_HOME, "__version__"]

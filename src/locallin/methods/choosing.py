@@ -10,7 +10,11 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize_scalar
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedKFold, train_test_split
+from sklearn.model_selection import (
+    StratifiedGroupKFold,
+    StratifiedKFold,
+    train_test_split,
+)
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
@@ -46,20 +50,24 @@ _ROWS_FOR_MEMBERS = 4000
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows as a user gave them, labels as indices into the classes, and weights."""
+    """Rows as a user gave them, labels as indices into the classes, and weights.
+
+    Rows of one of the ``groups``, where there are some, are held out together.
+    """
 
     X: Any
     labels: np.ndarray
     classes: np.ndarray
     weights: np.ndarray
     seed: int
+    groups: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> "TrainingRows":
         """Some of the rows."""
         X = safe_indexing(self.X, chosen)
-        return replace(
-            self, X=X, labels=self.labels[chosen], weights=self.weights[chosen]
-        )
+        groups = None if self.groups is None else self.groups[chosen]
+        labels, weights = self.labels[chosen], self.weights[chosen]
+        return replace(self, X=X, labels=labels, weights=weights, groups=groups)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -307,6 +315,8 @@ class Choosing:
         if np.bincount(labels).max() == len(labels) or len(labels) < 10:
             return False
         n_folds = next((n for n, most in _FOLDS.items() if len(labels) <= most), 0)
+        if self._rows.groups is not None:
+            return self._hold_out_groups(n_folds, rng)
         if n_folds:
             folds = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
             self._splits = list(folds.split(labels, _stratified(labels, n_folds)))
@@ -316,6 +326,20 @@ class Choosing:
                 stratify=_stratified(labels),
             )  # fmt: skip
             self._splits = [(np.sort(seen), np.sort(held))]
+        return self._parts_teach()
+
+    def _hold_out_groups(self, n_folds: int, rng) -> bool:
+        """As ``_hold_out``, for groups that stay together."""
+        labels, groups = self._rows.labels, self._rows.groups
+        n_parts = min(n_folds or 4, len(np.unique(groups)))
+        if n_parts < 2:
+            return False
+        splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=rng)
+        pooled = _stratified(labels, n_parts)
+        splits = [
+            pair for pair in splitter.split(labels, pooled, groups) if len(pair[1])
+        ]
+        self._splits = splits if n_folds else splits[:1]
         return self._parts_teach()
 
     def _parts_teach(self) -> bool:

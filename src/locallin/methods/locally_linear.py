@@ -188,7 +188,7 @@ class LocallyLinearClassifier(
         tags.input_tags.categorical = True
         return tags
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, groups=None):
         """Choose settings, and fit the model.
 
         Parameters
@@ -200,6 +200,10 @@ class LocallyLinearClassifier(
             Classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows.
+        groups : array-like of shape (n_samples,), default=None
+            Groups of the rows, such as patients or households. Rows of one group are
+            held out together: settings, probabilities and prediction sets are then
+            those for groups that are new.
 
         Returns
         -------
@@ -209,7 +213,7 @@ class LocallyLinearClassifier(
         began = time.monotonic()
         with unchanged_on_error(self):
             validate_parameters(self)
-            rows = self._take(X, y, sample_weight)
+            rows = self._take(X, y, sample_weight, groups)
             deadline = inf if self.time_limit is None else began + self.time_limit
             wanted = None if self.n_members == "auto" else int(self.n_members)
             choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
@@ -226,7 +230,7 @@ class LocallyLinearClassifier(
             self._name_columns()
         return self
 
-    def _take(self, X, y, sample_weight) -> TrainingRows:
+    def _take(self, X, y, sample_weight, groups) -> TrainingRows:
         """Check the arguments of ``fit``, but for what the encoder checks."""
         if sparse.issparse(X) and self.encoder is None:
             X, y = checked_data(self, X, y, reset=True)
@@ -237,7 +241,7 @@ class LocallyLinearClassifier(
             )
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
-        check_consistent_length(X, y)
+        check_consistent_length(X, y, groups)
         if not len(y):
             raise ValueError(
                 "Found array with 0 sample(s): LocallyLinearClassifier needs rows of "
@@ -253,7 +257,9 @@ class LocallyLinearClassifier(
                 "of positive weight have one class."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return TrainingRows(X, labels, self.classes_, weights, int(seed))
+        if groups is not None:
+            groups = np.unique(column_or_1d(groups), return_inverse=True)[1]
+        return TrainingRows(X, labels, self.classes_, weights, int(seed), groups)
 
     def _class_weights(self, labels: np.ndarray) -> np.ndarray | None:
         return weights_of_classes(self.class_weight, self.classes_, labels)

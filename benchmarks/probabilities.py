@@ -1,0 +1,137 @@
+"""What do calibrated probabilities cost, are they any good, do sets keep promises?"""
+
+import time
+from functools import partial
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+
+from benchmarks._common import Report, error
+from benchmarks._data import Split, load
+from locallin import (
+    AtlasClassifier,
+    DULLSVMClassifier,
+    LLSVMClassifier,
+    LLSVMClassifierCV,
+    LocallyLinearClassifier,
+    ML3Classifier,
+    SAPLClassifier,
+)
+
+PARTS = ("calibration", "coverage")
+SETS = ("pima", "magic04", "letter")
+ROWS, TEST_ROWS = 4000, 4000
+SEEDS = range(1)
+MODELS = {
+    "LLSVMClassifier": LLSVMClassifier(),
+    "LLSVMClassifierCV": LLSVMClassifierCV(),
+    "SAPLClassifier": SAPLClassifier(),
+    "DULLSVMClassifier": DULLSVMClassifier(),
+    "ML3Classifier": ML3Classifier(),
+    "AtlasClassifier": AtlasClassifier(kernel="linear"),
+}
+# Rows that sets learn from and are counted on, promises, and repetitions.
+COVERED = ("synthetic", "magic04", "letter", "spambase")
+COVERED_ROWS, COUNTED_ROWS = 800, 3000
+COVERAGES = (0.8, 0.9, 0.95)
+SEARCH_SECONDS = 2.0
+REPEATS = 20
+
+
+def calibration(folder, name: str, method: str) -> dict:
+    """One fit without probabilities, one with, and scikit-learn's wrapper.
+
+    Times are those of the CPU, in one process.
+    """
+    found: dict[str, list] = {}
+    for seed in SEEDS:
+        split = load(folder, name, seed).limited(ROWS, TEST_ROWS)
+        split = split.dense().scaled_for(name)
+        plain = clone(MODELS[method]).set_params(random_state=seed)
+        own = clone(plain)
+        if "probability" in own.get_params():
+            own.set_params(probability=True)
+        wrapped = CalibratedClassifierCV(plain, ensemble=False)
+        clone(own).fit(split.X[:400], split.y[:400])  # compiles
+        for key, model in (("plain", plain), ("own", own), ("wrapped", wrapped)):
+            began = time.process_time()
+            model.fit(split.X, split.y)
+            spent = time.process_time() - began
+            found.setdefault(f"{key}_seconds", []).append(spent)
+            mistaken = error(model, split.X_test, split.y_test)
+            found.setdefault(f"{key}_error", []).append(mistaken)
+            if key != "plain":
+                odds = model.predict_proba(split.X_test)
+                loss = log_loss(split.y_test, odds, labels=model.classes_)
+                found.setdefault(f"{key}_log_loss", []).append(loss)
+    return found
+
+
+def coverage(folder, name: str) -> dict:
+    """How often sets hold the class, of all rows and of the class least often held."""
+    found: dict[str, list] = {}
+    for seed in range(REPEATS):
+        split = _rows(folder, name, seed)
+        model = LocallyLinearClassifier(
+            n_members=1, time_limit=SEARCH_SECONDS, random_state=seed
+        ).fit(split.X, split.y)
+        places = np.searchsorted(model.classes_, split.y_test)
+        for share in COVERAGES:
+            sets = model.predict_set(split.X_test, share)
+            each = model.predict_set(split.X_test, share, class_conditional=True)
+            held, held_each = (s[np.arange(len(places)), places] for s in (sets, each))
+            kept = {
+                "covered": held.mean(),
+                "size": sets.sum(axis=1).mean(),
+                "covered_by_class": np.mean(
+                    [held_each[places == c].mean() for c in np.unique(places)]
+                ),
+                "size_by_class": each.sum(axis=1).mean(),
+            }
+            for key, value in kept.items():
+                found.setdefault(f"{key} {share:g}", []).append(float(value))
+    return found
+
+
+def _rows(folder, name: str, seed: int) -> Split:
+    if name == "synthetic":
+        X, y = make_classification(
+            COVERED_ROWS + COUNTED_ROWS, 10, n_informative=6, n_classes=4,
+            flip_y=0.1, random_state=seed,
+        )  # fmt: skip
+        n = COVERED_ROWS
+        return Split(X[:n], y[:n], X[n:], y[n:])
+    split = load(folder, name, seed)
+    rng = np.random.RandomState(seed)
+    X = np.concatenate([split.X, split.X_test])
+    y = np.concatenate([split.y, split.y_test])
+    order = rng.permutation(len(y))[: COVERED_ROWS + COUNTED_ROWS]
+    X, y, n = X[order], y[order], COVERED_ROWS
+    return Split(X[:n], y[:n], X[n:], y[n:])
+
+
+def run(job) -> None:
+    parts = job.parts(PARTS)
+    if "calibration" in parts:
+        report = Report(job, "probabilities-calibration", rows=ROWS)
+        report.fill(
+            {
+                (name, method): partial(calibration, job.data, name, method)
+                for name in job.named(SETS)
+                for method in MODELS
+            }
+        )
+    if "coverage" in parts:
+        settings = {
+            "rows": COVERED_ROWS,
+            "counted": COUNTED_ROWS,
+            "repeats": REPEATS,
+            "search_seconds": SEARCH_SECONDS,
+        }
+        report = Report(job, "probabilities-coverage", **settings)
+        report.fill(
+            {(name,): partial(coverage, job.data, name) for name in job.named(COVERED)}
+        )
