@@ -10,7 +10,7 @@ from locallin import LLSVMClassifier
 SETS = ("magic04", "ijcnn1", "letter", "usps", "covtype")
 ROWS, TEST_ROWS = 100_000, 50_000
 ANCHORS = (100, 1000)
-# In units of what alpha="auto" takes.
+# In units of what alpha="scale" takes.
 FACTORS = (1.0, 0.1, 0.01)
 SOLVERS = ("dual", "newton")
 
@@ -19,7 +19,9 @@ def measure(folder, name: str, n_anchors: int, factor: float) -> dict:
     """Both solvers on the same anchors and codes, one thread, times of the CPU."""
     split = load(folder, name).limited(ROWS, TEST_ROWS).scaled_for(name)
     n_anchors = min(n_anchors, len(split.y))
-    first = LLSVMClassifier(n_anchors, max_iter=1, tol=None, random_state=0)
+    first = LLSVMClassifier(
+        n_anchors, alpha="scale", max_iter=1, tol=None, random_state=0
+    )
     first.fit(split.X, split.y)
     found = {}
     for solver in SOLVERS:

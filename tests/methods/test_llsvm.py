@@ -381,7 +381,7 @@ def test_objective_falls(digits):
     for solver in ("dual", "sgd"):
         model = LLSVMClassifier(
             30, solver=solver, max_iter=12, tol=None if solver == "sgd" else 1e-3,
-            random_state=0,
+            random_state=0, alpha="scale",
         )  # fmt: skip
         if solver == "dual":
             with pytest.warns(match="duality gap"):

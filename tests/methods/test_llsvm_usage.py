@@ -191,6 +191,7 @@ def test_interruption_leaves_a_usable_model(digits, solver, n_jobs, monkeypatch)
     model = LLSVMClassifier(
         20, solver=solver, max_iter=1000, tol=1e-12,
         t0=1e4 if solver == "sgd" else "auto", n_jobs=n_jobs, random_state=0,
+        alpha="scale",
     )  # fmt: skip
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -6,12 +6,10 @@ from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
-from scipy import sparse
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_array, check_consistent_length
 
-from locallin.engine.matrix import as_rows
 from locallin.engine.progress import Progress
 from locallin.engine.sklearn_api import (
     Interval,
@@ -21,17 +19,16 @@ from locallin.engine.sklearn_api import (
     interruptible,
     with_callbacks,
 )
-from locallin.kernels.rows import Codes
-from locallin.methods.anchored import CodedRows
+from locallin.methods.alpha import make_fold
 from locallin.methods.base import winning_classes, with_model
 from locallin.methods.calibration import Calibration, calibrate
 from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, HeldOut, make_target, take_rows
+from locallin.methods.preparation import FitInput, take_rows
 from locallin.solvers.alpha_path import Fold, solve_path
 
-# The default path, in units of what alpha="auto" would be.
+# The default path, in units of what alpha="scale" would be.
 _STRONGEST, _WEAKEST = 100.0, 0.1
 
 
@@ -49,7 +46,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     ----------
     alphas : int or array-like of shape (n_alphas,), default=10
         The values of alpha to try. A number stands for so many on a log scale, from
-        100 times what ``LLSVMClassifier(alpha="auto")`` takes to a tenth of it; 1 is
+        100 times what ``LLSVMClassifier(alpha="scale")`` takes to a tenth of it; 1 is
         that value alone.
     n_anchors : int, "auto" or None, default=None
         Number of anchors (m). See :class:`~locallin.LLSVMClassifier`.
@@ -183,7 +180,7 @@ class LLSVMClassifierCV(LLSVMClassifier):
     """
 
     # Options of LLSVMClassifier that the path fixes.
-    alpha = t0 = "auto"
+    alpha, t0 = "scale", "auto"
     # Held-out rows are there in any case.
     probability = True
 
@@ -298,8 +295,9 @@ class LLSVMClassifierCV(LLSVMClassifier):
         # Two classes of Crammer & Singer take half of alpha.
         problem = replace(problem, alpha=problem.alpha / self.alpha_)
         given_weights = check_sample_weight(sample_weight, given.X).astype(float)
+        name, alone = type(self).__name__, replace(problem, n_jobs=1)
         folds = [
-            self._fold(problem, views, given, given_weights, train, held)
+            make_fold(name, alone, views, given, given_weights, train, held)
             for train, held in pairs
         ]
         progress = Progress(self, len(self.alphas_) + 1, given.X, given.y)
@@ -431,25 +429,6 @@ class LLSVMClassifierCV(LLSVMClassifier):
         if not pairs:
             raise ValueError(f"cv={self.cv!r} has no folds: give at least one.")
         return pairs
-
-    def _fold(self, problem, views, given: FitInput, weights, train, held) -> Fold:
-        """The problem of some rows, and the others as they are scored."""
-        kept = np.zeros_like(given.weights)
-        kept[train] = given.weights[train]
-        fold = given._replace(weights=kept)
-        target, visits = make_target(fold, type(self).__name__)
-        anchor_rows, model_rows = (as_rows(view[held]) for view in views)
-        indptr, indices, values = problem.codes
-        shape = len(given.weights), problem.n_anchors
-        codes = sparse.csr_matrix((values, indices, indptr), shape)[held]
-        codes = Codes(codes.indptr, codes.indices, codes.data)
-        rows = CodedRows(anchor_rows, model_rows, codes)
-        return Fold(
-            replace(problem, target=target, visits=visits, n_jobs=1),
-            HeldOut(rows, given.encoded[held], weights[held]),
-            given.X[held],
-            given.y[held],
-        )
 
     def _scorer(self, given: FitInput, weighted: bool):
         """A function of a fold, its held-out scores, its solution and alpha.

@@ -490,7 +490,7 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
     scaling, alpha = estimator.intercept_scaling, estimator.alpha
     if scaling == "auto":
         scaling = rules.intercept_scaling * norm
-    if alpha == "auto":
+    if isinstance(alpha, str):
         alpha = square * rules.alpha(n_rows, len(given.classes)) / n_rows
     return Scales(alpha, scaling, norm)
 

@@ -1,8 +1,8 @@
-"""A path over alpha: folds solved from the largest alpha to the smallest."""
+"""Paths over alpha: folds solved from the largest alpha to the smallest."""
 
 from dataclasses import dataclass, replace
 from threading import Event
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,7 +10,14 @@ from locallin.engine.parallel import ThreadTeam
 from locallin.kernels.linear import CRAMMER_SINGER
 from locallin.kernels.losses import HINGE, LOGISTIC
 from locallin.solvers.convex import Problem, Solution, solve_dual
+from locallin.solvers.growth import weighted_mean
 from locallin.solvers.newton import solve_newton
+
+# Standard errors by which held-out rows may lose before a descent ends.
+_DOUBT = 2.0
+# A descent finds out where to stop, not where exactly the minimum lies: gap that is
+# enough for it, and passes to each alpha.
+_DESCENT_GAP, _DESCENT_PASSES = 0.05, 50
 
 
 def growth(problem: Problem, last: Solution, ratio: float) -> np.ndarray:
@@ -104,20 +111,11 @@ def solve_path(
     stopped = Event()
 
     def solve(i, f):
-        fold, before = folds[f], last[f]
-        problem = replace(fold.problem, alpha=fold.problem.alpha * alphas[i])
-        settings: dict[str, Any] = {
-            "max_iter": max_iter,
-            "tol": tol,
-            "monitor": lambda *_: stopped.is_set(),
-        }
-        if solver == "newton":
-            start = None if before is None else before.learned
-            solution = solve_newton(problem, start=start, **settings)
-        else:
-            ratio = 1.0 if before is None else alphas[i - 1] / alphas[i]
-            dual = _grown_dual(problem, before, ratio)
-            solution = solve_dual(problem, rng=rngs[f], dual=dual, **settings)
+        fold = folds[f]
+        solution = _step_down(
+            fold.problem, alphas, i, last[f], solver, rngs[f],
+            max_iter=max_iter, tol=tol, monitor=lambda *_: stopped.is_set(),
+        )  # fmt: skip
         if solution.interrupted:
             raise KeyboardInterrupt
         last[f] = solution
@@ -149,6 +147,68 @@ def solve_path(
     except KeyboardInterrupt:
         path.interrupted = True
     return path
+
+
+class Descent(NamedTuple):
+    """Where a descent ended: a place among the alphas, its solution, and the losses."""
+
+    place: int
+    solution: Solution
+    losses: np.ndarray  # mean of the held-out rows at each alpha that was tried
+
+
+def descend(
+    fold: Fold,
+    alphas: np.ndarray,
+    losses_at,
+    *,
+    solver: str = "dual",
+    max_iter: int,
+    tol: float | None,
+    rng: np.random.RandomState,
+    report=lambda *_: None,
+) -> Descent:
+    """Lower alpha as long as held-out rows do not lose by it.
+
+    ``losses_at(solution)`` are the losses of the held-out rows. The descent ends where
+    their mean exceeds the least one so far by more than two standard errors of the
+    difference, row by row: the alpha before that is chosen, the weakest that held-out
+    rows say nothing against. Each solve starts from the last. An interrupted one is
+    handed back as it is.
+    """
+    means: list[float] = []
+    chosen = best = None
+    for i in range(len(alphas)):
+        solution = _step_down(
+            fold.problem, alphas, i, chosen, solver, rng,
+            max_iter=min(max_iter, _DESCENT_PASSES),
+            tol=max(tol or 0.0, _DESCENT_GAP),
+        )  # fmt: skip
+        losses = losses_at(solution)
+        mean, _ = weighted_mean(losses, fold.held.weights)
+        means.append(mean)
+        report(i, mean)
+        if solution.interrupted:
+            return Descent(i, solution, np.array(means))
+        if best is None or mean <= min(means):
+            best = losses
+        rise, doubt = weighted_mean(losses - best, fold.held.weights)
+        if chosen is not None and rise > _DOUBT * doubt:
+            return Descent(i - 1, chosen, np.array(means))
+        chosen = solution
+    assert chosen is not None
+    return Descent(len(alphas) - 1, chosen, np.array(means))
+
+
+def _step_down(problem, alphas, i, before, solver, rng, **settings) -> Solution:
+    """Solve at the alpha of place i, from the solution at that of the place before."""
+    problem = replace(problem, alpha=problem.alpha * alphas[i])
+    if solver == "newton":
+        start = None if before is None else before.learned
+        return solve_newton(problem, start=start, **settings)
+    ratio = 1.0 if before is None else alphas[i - 1] / alphas[i]
+    dual = _grown_dual(problem, before, ratio)
+    return solve_dual(problem, rng=rng, dual=dual, **settings)
 
 
 def _exceeds(scores, i, best) -> bool:

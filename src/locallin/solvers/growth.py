@@ -64,7 +64,7 @@ def grow_anchors(
     stages = [last]
 
     def rise(stage):
-        return _mean(stage.wrong - best.wrong, weights, held)
+        return weighted_mean((stage.wrong - best.wrong)[held], weights[held])
 
     while len(last.anchors) < limit:
         n_new = min(len(last.anchors), limit - len(last.anchors))
@@ -86,7 +86,9 @@ def grow_anchors(
         change, doubt = rise(chosen)
         if change <= _TOLERANCE * doubt:
             break
-    path = [(len(s.anchors), *_mean(s.wrong, weights, held)) for s in stages]
+    path = [
+        (len(s.anchors), *weighted_mean(s.wrong[held], weights[held])) for s in stages
+    ]
     return Growth(chosen.start, np.array(path))
 
 
@@ -122,8 +124,8 @@ def split_anchors(stage: Stage, X, weights, n_new: int, rng) -> np.ndarray:
     return distinct(np.vstack(parts))
 
 
-def _mean(values, weights, held) -> tuple[float, float]:
-    """Weighted mean over the held-out rows, and its standard error."""
-    values, weights = values[held], weights[held] / weights[held].sum(dtype=float)
+def weighted_mean(values, weights) -> tuple[float, float]:
+    """Weighted mean, and its standard error."""
+    weights = weights / weights.sum(dtype=float)
     mean = float(weights @ values)
     return mean, float(np.sqrt((weights**2) @ (values - mean) ** 2))
