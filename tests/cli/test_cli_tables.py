@@ -15,6 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from locallin import LLSVMClassifier, LocallyLinearClassifier, TableEncoder
 from locallin.cli import _files, main
+from locallin.export import load, save
 
 pandas = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -412,3 +413,25 @@ def test_values_near_the_end_of_the_range_are_reported(capsys):
         out = ["r.html"] if command == "report" else []
         assert main([command, "m.skops", "rows.csv", *out]) == 0
         assert "Warning" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"columns": 3}, {"columns": {"Age": 1}}, {"names": "Age"}, {"label": [1]},
+     {"na": ["x", None]}, {"decimal": 0}, {"dense": "yes"}],
+)  # fmt: skip
+def test_facts_that_no_training_writes_are_refused(trained, capsys, changes):
+    content = load(trained)
+    content["about"].update(changes)
+    save(content, "m.skops")
+    assert main(["predict", "m.skops", "guests.csv", "-"]) == 1
+    assert "m.skops is damaged: fetch it anew" in capsys.readouterr().err
+
+
+def test_errors_of_a_model_name_its_file(trained, capsys):
+    content = load(trained)
+    content["model"][-1].encoder_.feature_names_in_[1] = "other"
+    save(content, "m.skops")
+    assert main(["predict", "m.skops", "guests.csv", "-"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("locallin predict: m.skops with guests.csv: The feature nam")

@@ -39,6 +39,7 @@ def prepare(folder: Path) -> None:
         model_files.prepare(folder)
         tables.prepare(folder)
         data_files.prepare(folder)
+        commands.prepare(folder)
 
 
 def target_of(number: int) -> str:
@@ -77,6 +78,8 @@ def judge(error: Exception) -> str | None:
     ours = "locallin" in last.filename or "sklearn" in last.filename
     if "sklearn/preprocessing" in last.filename and isinstance(error, ValueError):
         return None  # scikit-learn's own scaler, in a pipeline
+    if isinstance(error, OSError) and error.filename:
+        return None  # it names the file
     kind = isinstance(
         error, ValueError | TypeError | OSError | ImportError | UsageError
     )

@@ -8,32 +8,59 @@ from pathlib import Path
 
 from locallin.cli import main
 
-_COMMANDS = ["train", "predict", "evaluate", "explain", "report", "info", "convert"]
+# What a command begins with; "data", "model" and "out" stand for files.
+_COMMANDS = [
+    ["train", "data", "out.skops", "--force", "--effort", "0"],
+    ["train", "data", "out.skops", "--force", "--method", "du", "--max-iter", "2"],
+    ["train", "data", "out.skops", "--force", "--method", "ll", "--max-iter", "2"],
+    ["train", "data", "out.skops", "--force", "--method", "ml3", "--max-iter", "2"],
+    ["train", "data", "out.skops", "--force", "--method", "sapl", "--stream"],
+    ["tune", "data", "out.skops", "--force", "--trials", "1", "--max-iter", "2"],
+    ["predict", "model", "data", "out.csv", "--force"],
+    ["predict", "model", "data", "-"],
+    ["evaluate", "model", "data"],
+    ["explain", "model", "data"],
+    ["report", "model", "data", "out.html", "--force"],
+    ["convert", "model", "out.c", "--force"],
+    ["info", "model"],
+]
 _OPTIONS = [
     "--label",
     "--delimiter",
     "--header",
     "--format",
+    "--decimal",
+    "--thousands",
+    "--na",
+    "--ignore",
+    "--categorical",
+    "--numeric",
+    "--date",
+    "--id",
+    "--keep",
+    "--proba",
+    "--json",
     "--method",
+    "--scale",
     "--alpha",
-    "--seed",
-    "--max-iter",
+    "--random-state",
     "--n-anchors",
+    "--n-features",
+    "--n-members",
     "--output",
-    "-o",
-    "--row",
     "--rows",
+    "--top",
     "--folds",
-    "--features",
+    "--scoring",
     "--weight",
-    "--classes",
-    "--jobs",
-    "--stream",
+    "--class-weight",
     "--epochs",
     "--learning-rate",
-    "--test-size",
-    "--scores",
-    "--top",
+    "--batch-size",
+    "--zero-based",
+    "--title",
+    "--name",
+    "--to",
 ]
 _VALUES = [
     "",
@@ -46,6 +73,7 @@ _VALUES = [
     "x",
     "y",
     "a",
+    "b,c",
     ",",
     ";",
     "\t",
@@ -56,6 +84,7 @@ _VALUES = [
     "ml3",
     "sapl",
     "atlas",
+    "balanced",
     "0.5",
     "-",
     "'\"",
@@ -63,29 +92,48 @@ _VALUES = [
 ]
 
 
+def prepare(folder: Path) -> None:
+    """Train a model by each of two commands, which remembers its columns."""
+    data = str(folder / "data" / "rows.csv")
+    for name, extra in (("local", ["--effort", "0"]), ("du", ["--method", "du"])):
+        code, said = _run(["train", data, str(folder / f"cli-{name}.skops"), *extra])
+        assert code == 0, said
+
+
 def run(folder: Path, rng) -> str | None:
     """Run a command with odd arguments; nothing but a message may come of it."""
     data = sorted((folder / "data").iterdir())
-    models = sorted(folder.glob("*.skops"))
-    command = str(rng.choice(_COMMANDS))
-    argv = [command, "--traceback"]
-    files = [*rng.choice([*data, *models, folder / "none.csv"], 2)]
-    if command == "train":
-        argv += [str(rng.choice(data)), "-o", str(folder / "case.out.skops")]
-        argv += ["--max-iter", "2"] if rng.random() < 0.8 else []
-    elif rng.random() < 0.7:
-        argv += [str(rng.choice(models)), str(rng.choice(data))]
-    else:
-        argv += map(str, files)
+    own = sorted(folder.glob("cli-*.skops"))
+    models = [*own, *own, *sorted(folder.glob("*.skops"))]
+    files = {"data": data, "model": models}
+    argv = list(_COMMANDS[rng.integers(len(_COMMANDS))])
+    for place, word in enumerate(argv):
+        if word in files:
+            known = files[word] if rng.random() < 0.9 else [*data, *models, "none.csv"]
+            argv[place] = str(known[rng.integers(len(known))])
     for _ in range(rng.integers(0, 3)):
         argv.append(str(rng.choice(_OPTIONS)))
         if rng.random() < 0.8:
             argv.append(str(rng.choice(_VALUES)))
+    with contextlib.chdir(_place(folder)):
+        code, _ = _run([*argv, "--traceback"])
+    return None if code in (0, 1, 2) else f"exit code {code} of {argv}"
+
+
+def predict(folder: Path, model: Path) -> str | None:
+    """Predict by a model that a stranger may have made."""
+    data = folder / "data" / "rows.csv"
+    code, said = _run(["predict", str(model), str(data), "-", "--output", "scores"])
+    named = str(model) in said or str(data) in said
+    fine = code == 0 or (code in (1, 2) and named)
+    return None if fine else f"exit code {code}: {said[:150]}"
+
+
+def _run(argv: list[str]) -> tuple[int, str]:
     said = io.StringIO()
     silent = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
-    with contextlib.chdir(_place(folder)), silent[0], silent[1]:
-        code = main(argv)
-    return None if code in (0, 1, 2) else f"exit code {code} of {argv}"
+    with silent[0], silent[1]:
+        return main(argv), said.getvalue()
 
 
 def _place(folder: Path) -> Path:

@@ -33,7 +33,7 @@ from locallin import (
 )
 from locallin.export import compress, load, save
 
-from . import tables
+from . import commands, tables
 from .mutations import mutate_array, mutate_bytes
 
 ESTIMATORS = {
@@ -229,6 +229,8 @@ def _nodes(schema):
 def _use(folder: Path, name: str, content: bytes, rng) -> str | None:
     path = folder / "case.model"
     path.write_bytes(content)
+    if name.startswith("cli-"):
+        return commands.predict(folder, path)
     model = load(path)
     if not hasattr(model, "predict") and not hasattr(model, "transform"):
         return None

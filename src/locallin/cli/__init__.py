@@ -106,5 +106,10 @@ def _fail(args: argparse.Namespace, error, code: int) -> int:
     if isinstance(error, OSError) and error.strerror and error.filename:
         error = f"{error.filename}: {error.strerror}"
     text = " ".join(str(error).split()) or type(error).__name__
+    given = (vars(args).get(name) for name in ("model", "data"))
+    files = [str(one) for one in given if one is not None]
+    uses_model = hasattr(args, "model") and args.command not in FITTING
+    if code == 1 and uses_model and not any(one in text for one in files):
+        text = f"{' with '.join(files)}: {text}"
     print(f"locallin {args.command}: {text}", file=sys.stderr)
     return code

@@ -5,7 +5,7 @@ import zipfile
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import joblib
 
@@ -17,6 +17,19 @@ from locallin.export.files import load, save
 # The first bytes of pickles, and of those that joblib has packed.
 _PICKLES = (pickle.PROTO, b"x\x01", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZ", b"\xfd7zXZ",
             b"\x5d\x00\x00")  # fmt: skip
+# Facts about training rows that reading goes by: their types, and what is in lists.
+_ABOUT: dict[str, tuple[Any, Any]] = {
+    "names": (list | tuple, str),
+    "columns": (dict, str),
+    "label": (str | int, None),
+    "id": (str | int, None),
+    "left_out": (list | tuple, str | int),
+    "na": (list | tuple, str),
+    "decimal": (str, None),
+    "thousands": (str, None),
+    "zero_based": (bool, None),
+    "dense": (bool, None),
+}
 
 
 @dataclass
@@ -88,10 +101,30 @@ def load_model(path, trust: bool) -> Model:
     else:
         content = _load_pickle(path)
     if isinstance(content, dict) and "locallin_model" in content:
-        return Model(content["model"], content["about"])
+        estimator, about = content.get("model"), content.get("about")
+        if not hasattr(estimator, "predict") or not _is_sound(about):
+            raise ValueError(f"{path} is damaged: fetch it anew, or train it again")
+        return Model(estimator, about)
     if not hasattr(content, "predict"):
         raise ValueError(f"{path} holds a {type(content).__name__}, not a model")
     return Model(content)
+
+
+def _is_sound(about: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether what a model knows about its rows is what training writes."""
+    return isinstance(about, dict) and all(
+        isinstance(about.get(name), kinds) and _holds(about[name], inside)
+        for name, (kinds, inside) in _ABOUT.items()
+        if about.get(name) is not None
+    )
+
+
+def _holds(found: Any, inside: Any) -> bool:
+    if isinstance(found, dict):
+        found = [*found, *found.values()]
+    return not isinstance(found, list | tuple) or all(
+        isinstance(one, inside) for one in found
+    )
 
 
 def _load_skops(path: Path, trust: bool):
