@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_iris
-
-from locallin.cli import main
+from terminal import run
 
 
 @pytest.fixture(autouse=True)
@@ -30,12 +29,6 @@ def model(capsys):
     Path("iris.csv").write_text("\n".join(lines) + "\n")
     run(capsys, "train", "iris.csv", "iris.model", "--method", "ll", "--n-anchors", 6)
     return "iris.model"
-
-
-def run(capsys, *arguments, code=0):
-    capsys.readouterr()
-    assert main([str(a) for a in arguments]) == code, capsys.readouterr().err
-    return capsys.readouterr()
 
 
 def explanations(path):

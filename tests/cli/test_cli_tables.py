@@ -12,6 +12,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from terminal import run
 
 from locallin import LLSVMClassifier, LocallyLinearClassifier, TableEncoder
 from locallin.cli import _files, main
@@ -63,13 +64,6 @@ def trained(tmp_path_factory):
     command = ["train", str(place / "guests.csv"), str(place / "m.skops"), *FAST]
     assert main([*command, "--id", "Guest"]) == 0
     return str(place / "m.skops")
-
-
-def run(capsys, *arguments, code=0):
-    """Standard output and standard error of a command that ends with ``code``."""
-    capsys.readouterr()
-    assert main([str(a) for a in arguments]) == code, capsys.readouterr().err
-    return capsys.readouterr()
 
 
 def train(capsys, *arguments):
