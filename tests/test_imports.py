@@ -17,7 +17,8 @@ ORDER = """
     __main__
     cli
     report
-    dask export inspection
+    dask export
+    inspection
     base
     locallin
     methods

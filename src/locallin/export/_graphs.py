@@ -125,7 +125,7 @@ def _normalized(g: Graph, weights: str) -> str:
     return g("Div", weights, g.sum(weights, 1))
 
 
-def _coding_weights(g: Graph, coding, x: str) -> str:
+def coding_weights(g: Graph, coding, x: str) -> str:
     """Local coordinates in double precision, dense (n, m)."""
     kind = kind_of(coding)
     if coding.metric_ is not None:
@@ -183,13 +183,13 @@ def _adaptive(g: Graph, u: str, m: int) -> str:
 
 def anchor_weights(g: Graph, coding, rows: Inputs) -> str:
     """Weights that a coding's ``transform`` returns, dense."""
-    return g.single(_coding_weights(g, coding, rows.x))
+    return g.single(coding_weights(g, coding, rows.x))
 
 
 def anchored_scores(g: Graph, model, rows: Inputs) -> str:
     """f_c(x) = sum_j g_j(x) (w_jc . x + b_jc), from all local models at once."""
     where = rows.mapped if model.coding_space == "mapped" else rows.x
-    weights = g.single(_coding_weights(g, model.coding_, where))
+    weights = g.single(coding_weights(g, model.coding_, where))
     intercept = model.intercept_.astype(np.float32)
     constant = g("MatMul", weights, intercept)
     m, n_scores, n_features = model.coef_.shape

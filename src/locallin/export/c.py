@@ -8,10 +8,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.encoding import PiecewiseLinearEncoder
+from locallin.export import _c_text as piece
 from locallin.export._c_inputs import Row, encoded
 from locallin.export._c_proba import probabilities
 from locallin.export._c_steps import prepared
 from locallin.export._codings import kind_of
+from locallin.export._columns import columns_of_features
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.anchored import AnchoredClassifier
@@ -22,7 +24,7 @@ from locallin.methods.ml3 import ML3Classifier
 __all__ = ["to_c"]
 
 
-def to_c(estimator, name: str = "model") -> str:
+def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     """Write a fitted classifier as a C99 header without dependencies.
 
     The header has the parameters as constant arrays and two functions, three where
@@ -50,6 +52,15 @@ def to_c(estimator, name: str = "model") -> str:
         a comment in the header says how a table's row is written in numbers.
     name : str, default="model"
         Beginning of all names in the header.
+    contributions : bool, default=False
+        Whether there is one function more::
+
+            static inline void <name>_contributions(const float *x, float *parts);
+
+        It writes what each entry of x adds to the score of the predicted class, and
+        then the bias: <NAME>_FEATURES + 1 numbers that add up to the score, those of
+        :func:`locallin.inspection.explain`. The score of the first of two classes is
+        that of the second with its sign changed.
 
     Returns
     -------
@@ -82,11 +93,18 @@ def to_c(estimator, name: str = "model") -> str:
         estimator = estimator.to_pipeline()
     steps, model = _steps_of(estimator)
     check_is_fitted(model)
-    header = _Header(name)
+    header = _Header(name, bool(contributions))
     write = _body_of(model)
-    write(header, model, prepared(header, steps))
+    row = prepared(header, steps)
+    stages = header.stages()
+    write(header, model, row)
+    if contributions:
+        header.table("column", columns_of_features(steps, model), kind="int")
+        score = piece.THE_ONE if len(model.classes_) == 2 else piece.THE_BEST
+        text = piece.CONTRIBUTIONS.replace("SCORE", score).replace("ROW", row.name)
+        header.function(piece.TELL_CONTRIBUTIONS, text.replace("STAGES", stages))
     if hasattr(model, "predict_proba"):
-        header.function(_TELL_PROBA, probabilities(header, model.link()))
+        header.function(piece.TELL_PROBA, probabilities(header, model.link()))
     return header.text(model, (steps[0] if steps else model).n_features_in_)
 
 
@@ -128,7 +146,9 @@ def _views(header: "_Header", model, row: Row) -> tuple[Row, Row]:
 
 
 def _anchored_body(header: "_Header", model, row: Row) -> None:
+    before = header.stages()
     place, seen = _views(header, model, row)
+    mapping = header.stages().removeprefix(before)
     coding = model.coding_
     linear = model.coef_.shape[2] > 0
     kind = kind_of(coding)
@@ -143,46 +163,60 @@ def _anchored_body(header: "_Header", model, row: Row) -> None:
     price = "@_bandwidth[j]" if bandwidth.ndim else _number(bandwidth)
     if bandwidth.ndim:
         header.table("bandwidth", bandwidth)
-    header.add(_DISTANCE)
+    header.add(piece.DISTANCE)
     if kind == ADAPTIVE:
         header.stack += 4 * m
-        header.scores = _ADAPTIVE.replace("PRICE", price)
+        walk = piece.ADAPTIVE.replace("PRICE", price)
     else:
         header.size("NEIGHBORS", k)
         header.stack += 8 * k
         if kind == INVERSE_DISTANCE:
-            weights = _INVERSE_DISTANCE
+            weights = piece.INVERSE_DISTANCE
         elif bandwidth.ndim:
-            weights = _SOFT_BY_ANCHOR
+            weights = piece.SOFT_BY_ANCHOR
         else:
-            weights = _SOFT.replace("PRICE", price)
-        header.scores = _NEAREST.replace("WEIGHTS", weights)
+            weights = piece.SOFT.replace("PRICE", price)
+        walk = piece.NEAREST.replace("WEIGHTS", weights)
     metric = coding.metric_
     if metric is not None:
         header.table("metric", metric)
         header.stack += 4 * coding.anchors_.shape[1]
-        project = _SCALED if metric.ndim == 1 else _PROJECTED
-        header.scores = project.replace("SIZE", place.size) + header.scores
-    local = _LINEAR.replace("ROW", seen.name).replace("SIZE", seen.size)
-    header.scores = header.scores.replace("LOCAL", local if linear else _CONSTANT)
-    header.scores = header.scores.replace(
-        "PLACE", place.name if metric is None else "z"
+        project = piece.SCALED if metric.ndim == 1 else piece.PROJECTED
+        walk = project.replace("SIZE", place.size) + walk
+    walk = walk.replace("PLACE", place.name if metric is None else "z")
+    walk = walk.replace("ROW", place.name)
+
+    def at_each_anchor(begin: str, local: str) -> str:
+        local = local.replace("ROW", seen.name).replace("SIZE", seen.size)
+        return walk.replace("BEGIN", begin).replace("LOCAL", local)
+
+    header.scores = at_each_anchor(
+        piece.NO_SCORES, piece.LINEAR if linear else piece.CONSTANT
     )
-    header.scores = header.scores.replace("ROW", place.name)
+    header.add_parts(
+        row.name,
+        mapping
+        + at_each_anchor(
+            piece.NO_PARTS, piece.LINEAR_PARTS if linear else piece.CONSTANT_PARTS
+        ),
+    )
 
 
 def _mean_body(header: "_Header", model, row: Row) -> None:
     """Each member is a function of its own, with tables and sizes of its own."""
-    calls, deepest = "", 0
+    calls, parts, deepest = "", "", 0
     for number, member in enumerate(model.members_, 1):
-        part = _Header("")
+        part = _Header("", header.contributions)
         _body_of(member)(part, member, Row("x", row.size))
         header.adopt(part, f"m{number}")
         deepest = max(deepest, part.stack)
-        calls += _ADD_MEMBER.replace("MEMBER", f"m{number}").replace("ROW", row.name)
+        calls += piece.ADD_MEMBER.replace("MEMBER", f"m{number}")
+        parts += piece.ADD_PARTS.replace("MEMBER", f"m{number}")
+    calls, parts = (text.replace("ROW", row.name) for text in (calls, parts))
     header.stack += deepest + 4 * len(model.classes_)
     factor = _number(model.scale_ / len(model.members_))
-    header.scores = _MEAN.replace("CALLS", calls).replace("FACTOR", factor)
+    header.scores = piece.MEAN.replace("CALLS", calls).replace("FACTOR", factor)
+    header.add_parts(row.name, parts.replace("FACTOR", factor))
 
 
 def _latent_body(header: "_Header", model, row: Row) -> None:
@@ -193,24 +227,34 @@ def _latent_body(header: "_Header", model, row: Row) -> None:
     header.stack += 4 * model.coef_.shape[1]
     two = len(model.classes_) == 2
     if np.isinf(q):
-        norm = "    return best;\n"
+        norm, weights = "    return best;\n", piece.BEST_WEIGHT
     else:
         power = {2.0: "r * r", 3.0: "r * r * r"}.get(q, f"powf(r, {_number(q)})")
-        norm = _NORM.replace("POWER", power).replace("ROOT", _number(1 / q))
-    header.add(_CLASS_SCORE.replace("NORM", norm).replace("SIZE", row.size))
-    scores = _TWO_CLASSES if two else _MANY_CLASSES
+        norm = piece.NORM.replace("POWER", power).replace("ROOT", _number(1 / q))
+        weights = piece.LATENT_WEIGHTS.replace("POWER", power)
+        weights = weights.replace("LESS", _number(q - 1))
+        weights = weights.replace("ROOT", _number((1 - q) / q))
+    header.add(piece.CLASS_SCORE.replace("NORM", norm).replace("SIZE", row.size))
+    scores = piece.TWO_CLASSES if two else piece.MANY_CLASSES
     header.scores = scores.replace("ROW", row.name)
+    if header.contributions:
+        body = piece.CLASS_PARTS.replace("WEIGHTS", weights)
+        header.add(body.replace("SIZE", row.size))
+    parts = piece.TWO_PARTS if two else piece.MANY_PARTS
+    header.add_parts(row.name, parts.replace("ROW", row.name))
 
 
 class _Header:
     """Collects the pieces of a header; ``@`` stands for the name, ``@@`` in capitals.
 
     ``stack`` counts the bytes of local arrays, ``scores`` is the body of the function
-    that computes the scores; ``takes_missing`` tells whether a number may be NaN.
+    that computes the scores; ``takes_missing`` tells whether a number may be NaN,
+    ``contributions`` whether these are asked for.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, contributions: bool = False):
         self._name = name
+        self.contributions = contributions
         self._sizes: list[str] = []
         self._pieces: list[str] = []
         self._stages: list[str] = []
@@ -251,6 +295,16 @@ class _Header:
             f"{_in_lines(words)}\n}};\n"
         )
 
+    def stages(self) -> str:
+        """What a row goes through, so far."""
+        return "".join(self._stages)
+
+    def add_parts(self, row: str, body: str) -> None:
+        """The function that adds up contributions to a score, where they are wanted."""
+        if self.contributions:
+            text = piece.PARTS.replace("ROW", row).replace("BODY", body)
+            self._functions.append(text)
+
     def function(self, told: str, text: str) -> None:
         """A function behind the scores, and what the first comment says of it."""
         self._told += told
@@ -272,8 +326,8 @@ class _Header:
             return re.sub(r"(?<!@)@_", f"@_{prefix}_", text)
 
         self._sizes += map(renamed, other._sizes)
-        body = _SCORES.replace("BODY", "".join(other._stages) + other.scores)
-        self._pieces += map(renamed, [*other._pieces, body])
+        body = piece.SCORES.replace("BODY", "".join(other._stages) + other.scores)
+        self._pieces += map(renamed, [*other._pieces, body, *other._functions])
         self.takes_missing |= other.takes_missing
 
     def text(self, model, n_features: int) -> str:
@@ -282,17 +336,18 @@ class _Header:
         self.size("FEATURES", n_features)
         self.size("CLASSES", n_classes)
         self.size("SCORES", n_scores)
-        stack = self.stack + 4 * n_scores
-        head = _HEAD.replace("KIND", type(model).__name__).replace("STACK", str(stack))
-        head = head.replace("MORE", self._told)
-        head = head.replace("NUMBERS", _GAPS if self.takes_missing else _NO_GAPS)
+        stack = (self.stack + 4 * n_scores) * (2 if self.contributions else 1)
+        gaps = piece.GAPS if self.takes_missing else piece.NO_GAPS
+        head = piece.HEAD.replace("KIND", type(model).__name__)
+        head = head.replace("STACK", str(stack)).replace("MORE", self._told)
+        head = head.replace("NUMBERS", gaps)
         scores = "".join(self._stages) + self.scores
         pieces = [
             head + "\n".join(self._sizes) + "\n",
             _class_table(model.classes_),
             *self._pieces,
-            _SCORES.replace("BODY", scores),
-            _PREDICT_TWO if n_classes == 2 else _PREDICT_MANY,
+            piece.SCORES.replace("BODY", scores),
+            piece.PREDICT_TWO if n_classes == 2 else piece.PREDICT_MANY,
             *self._functions,
             "#endif",
         ]
@@ -352,240 +407,3 @@ def _quoted(text: str) -> str:
     plain = set(range(32, 127)) - set(b'"\\@?')
     escaped = [chr(b) if b in plain else f"\\{b:03o}" for b in text.encode()]
     return f'"{"".join(escaped)}"'
-
-
-_HEAD = """\
-/* KIND in C99. Needs no library but math.h (-lm) and allocates nothing.
- *
- * void @_scores(const float *x, float *scores)
- *     x: @@_FEATURES numbers. scores: @@_SCORES numbers, one per class; for two
- *     classes one number, positive for the second.
- * int @_predict(const float *x)
- *     Index of the class; its name is @_classes[index].
-MORE *
-NUMBERS
- * Local arrays take at most STACK bytes of the stack.
- */
-#ifndef @@_H
-#define @@_H
-
-#include <math.h>
-
-"""
-
-_TELL_PROBA = """\
- * void @_proba(const float *x, float *proba)
- *     proba: @@_CLASSES numbers, the probabilities of the classes.
-"""
-
-_NO_GAPS = " * Numbers must be finite, and their squares within the range of a float."
-_GAPS = " * A number is finite, or NaN where it is missing."
-
-_MEAN = """\
-    float part[@@_SCORES];
-    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] = 0.0f;
-CALLS    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] *= FACTOR;
-"""
-
-_ADD_MEMBER = """\
-    @_MEMBER_scores(ROW, part);
-    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] += part[c];
-"""
-
-_SCORES = """\
-static inline void @_scores(const float *x, float *scores)
-{
-BODY}
-"""
-
-_PREDICT_TWO = """\
-static inline int @_predict(const float *x)
-{
-    float score;
-    @_scores(x, &score);
-    return score > 0.0f;
-}
-"""
-
-_PREDICT_MANY = """\
-static inline int @_predict(const float *x)
-{
-    float scores[@@_SCORES];
-    int best = 0;
-    @_scores(x, scores);
-    for (int c = 1; c < @@_SCORES; c++)
-        if (scores[c] > scores[best])
-            best = c;
-    return best;
-}
-"""
-
-_DISTANCE = """\
-static inline float @_squared_distance(const float *x, int j)
-{
-    const float *v = @_anchors + (long)j * @@_DIMENSIONS;
-    float total = 0.0f;
-    for (int i = 0; i < @@_DIMENSIONS; i++)
-        total += (x[i] - v[i]) * (x[i] - v[i]);
-    return total;
-}
-"""
-
-_SCALED = """\
-    float z[@@_DIMENSIONS];
-    for (int i = 0; i < @@_DIMENSIONS; i++)
-        z[i] = @_metric[i] * ROW[i];
-"""
-
-_PROJECTED = """\
-    float z[@@_DIMENSIONS];
-    for (int k = 0; k < @@_DIMENSIONS; k++) {
-        z[k] = 0.0f;
-        for (int i = 0; i < SIZE; i++)
-            z[k] += @_metric[(long)k * SIZE + i] * ROW[i];
-    }
-"""
-
-_LINEAR = """\
-        for (int c = 0; c < @@_SCORES; c++) {
-            const float *w = @_coef + ((long)j * @@_SCORES + c) * SIZE;
-            float value = @_intercept[j * @@_SCORES + c];
-            for (int i = 0; i < SIZE; i++)
-                value += w[i] * ROW[i];
-            scores[c] += g * value;
-        }
-"""
-
-_CONSTANT = """\
-        for (int c = 0; c < @@_SCORES; c++)
-            scores[c] += g * @_intercept[j * @@_SCORES + c];
-"""
-
-# Newton's method on sum (level - u)+^2 = 1 from above: every step stays above the root.
-_ADAPTIVE = """\
-    float u[@@_ANCHORS];
-    float least = INFINITY, level = 1.0f, total = 0.0f;
-    for (int j = 0; j < @@_ANCHORS; j++) {
-        u[j] = PRICE * sqrtf(@_squared_distance(PLACE, j));
-        if (u[j] < least)
-            least = u[j];
-    }
-    for (int step = 0; step < 50; step++) {
-        float squares = 0.0f, change;
-        total = 0.0f;
-        for (int j = 0; j < @@_ANCHORS; j++) {
-            const float room = level - (u[j] - least);
-            if (room > 0.0f) {
-                total += room;
-                squares += room * room;
-            }
-        }
-        change = 0.5f * (squares - 1.0f) / total;
-        if (!(change > 1e-7f * level))
-            break;
-        level -= change;
-    }
-    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] = 0.0f;
-    for (int j = 0; j < @@_ANCHORS; j++) {
-        const float g = (level - (u[j] - least)) / total;
-        if (!(g > 0.0f))
-            continue;
-LOCAL    }
-"""
-
-_NEAREST = """\
-    float weights[@@_NEIGHBORS];
-    int nearest[@@_NEIGHBORS];
-    float total = 0.0f;
-    for (int j = 0; j < @@_ANCHORS; j++) {
-        const float square = @_squared_distance(PLACE, j);
-        int p = j < @@_NEIGHBORS ? j : @@_NEIGHBORS - 1;
-        if (j >= @@_NEIGHBORS && !(square < weights[p]))
-            continue;
-        for (; p > 0 && weights[p - 1] > square; p--) {
-            weights[p] = weights[p - 1];
-            nearest[p] = nearest[p - 1];
-        }
-        weights[p] = square;
-        nearest[p] = j;
-    }
-WEIGHTS    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] = 0.0f;
-    for (int p = 0; p < @@_NEIGHBORS; p++) {
-        const int j = nearest[p];
-        const float g = weights[p] / total;
-LOCAL    }
-"""
-
-_INVERSE_DISTANCE = """\
-    const float first = sqrtf(weights[0]);
-    for (int p = 0; p < @@_NEIGHBORS; p++) {
-        if (first > 0.0f)
-            weights[p] = first / sqrtf(weights[p]);
-        else
-            weights[p] = weights[p] > 0.0f ? 0.0f : 1.0f;
-        total += weights[p];
-    }
-"""
-
-_SOFT = """\
-    const float first = weights[0];
-    for (int p = 0; p < @@_NEIGHBORS; p++) {
-        weights[p] = expf(-PRICE * (weights[p] - first));
-        total += weights[p];
-    }
-"""
-
-_SOFT_BY_ANCHOR = """\
-    float least = INFINITY;
-    for (int p = 0; p < @@_NEIGHBORS; p++) {
-        weights[p] *= @_bandwidth[nearest[p]];
-        if (weights[p] < least)
-            least = weights[p];
-    }
-    for (int p = 0; p < @@_NEIGHBORS; p++) {
-        weights[p] = expf(least - weights[p]);
-        total += weights[p];
-    }
-"""
-
-_CLASS_SCORE = """\
-static inline float @_class_score(const float *x, int c)
-{
-    float z[@@_MODELS];
-    float best = 0.0f;
-    for (int j = 0; j < @@_MODELS; j++) {
-        const float *w = @_coef + ((long)c * @@_MODELS + j) * SIZE;
-        z[j] = @_intercept[c * @@_MODELS + j];
-        for (int i = 0; i < SIZE; i++)
-            z[j] += w[i] * x[i];
-        if (z[j] > best)
-            best = z[j];
-    }
-NORM}
-"""
-
-_NORM = """\
-    if (!(best > 0.0f))
-        return 0.0f;
-    float total = 0.0f;
-    for (int j = 0; j < @@_MODELS; j++) {
-        const float r = z[j] / best;
-        if (r > 0.0f)
-            total += POWER;
-    }
-    return best * powf(total, ROOT);
-"""
-
-_TWO_CLASSES = """\
-    scores[0] = @_class_score(ROW, 1) - @_class_score(ROW, 0);
-"""
-
-_MANY_CLASSES = """\
-    for (int c = 0; c < @@_SCORES; c++)
-        scores[c] = @_class_score(ROW, c);
-"""

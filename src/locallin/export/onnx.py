@@ -13,7 +13,8 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.engine.optional import import_optional
-from locallin.export import _graphs, _table_graphs
+from locallin.export import _graphs, _reason_graphs, _table_graphs
+from locallin.export._columns import columns_of_features
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier
@@ -39,6 +40,16 @@ _CLASSIFIERS: dict[type, Callable[..., str]] = {
 _CLASSIFIERS[EnsembleClassifier] = partial(
     _graphs.mean_scores, builders=dict(_CLASSIFIERS)
 )
+_LOCAL_MODELS: dict[type, Callable[..., _reason_graphs.LocalModel]] = {
+    LLSVMClassifier: _reason_graphs.anchored_model,
+    LLSVMClassifierCV: _reason_graphs.anchored_model,
+    SAPLClassifier: _reason_graphs.anchored_model,
+    DULLSVMClassifier: _reason_graphs.anchored_model,
+    ML3Classifier: _reason_graphs.latent_model,
+}
+_LOCAL_MODELS[EnsembleClassifier] = partial(
+    _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
+)
 _TRANSFORMERS: dict[type, Callable[..., str]] = {
     AdaptiveCoding: _graphs.anchor_weights,
     InverseDistanceCoding: _graphs.anchor_weights,
@@ -49,7 +60,15 @@ _TRANSFORMERS: dict[type, Callable[..., str]] = {
 }
 
 
-def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **more):
+def to_onnx(
+    model,
+    X=None,
+    *,
+    target_opset=None,
+    raw_scores: bool = False,
+    contributions: bool = False,
+    **more,
+):
     """Convert a fitted model, or a pipeline with models of this library, to ONNX.
 
     The graph takes rows of float32; where TableEncoder comes first, one input of shape
@@ -75,6 +94,12 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
         Version of ONNX's operators, 13 or newer; None is skl2onnx's newest.
     raw_scores : bool, default=False
         Whether a classifier with probabilities returns its scores instead.
+    contributions : bool, default=False
+        Whether there is a third output, ``contributions`` of shape (n_samples,
+        n_columns + 1): what each column of the user's table adds to the score of the
+        predicted class, and the bias; they add up to the score. Those of
+        :func:`locallin.inspection.explain`; the score of the first of two classes is
+        that of the second with its sign changed. Not for AtlasClassifier.
     **more
         Further arguments of :func:`skl2onnx.to_onnx`.
 
@@ -111,10 +136,14 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
     options = dict(more.pop("options", None) or {})
     last = model[-1] if hasattr(model, "steps") else model
     if type(last) in _CLASSIFIERS:
-        options[id(last)] = {"raw_scores": raw_scores, **options.get(id(last), {})}
-    elif raw_scores:
+        own: dict = {"raw_scores": raw_scores}
+        if contributions:
+            own["contributions"] = _columns(model, last)
+        options[id(last)] = {**own, **options.get(id(last), {})}
+    elif raw_scores or contributions:
+        name = "raw_scores" if raw_scores else "contributions"
         raise ValueError(
-            f"raw_scores=True is a setting of this library's classifiers, but the "
+            f"{name}=True is a setting of this library's classifiers, but the "
             f"model is a {type(last).__name__}."
         )
     initial = more.pop("initial_types", None) or _initial_types(model, X, types)
@@ -125,6 +154,20 @@ def to_onnx(model, X=None, *, target_opset=None, raw_scores: bool = False, **mor
         options=options,
         **more,
     )
+
+
+def _columns(model, last) -> _reason_graphs.Columns:
+    """Columns that contributions are told of."""
+    if type(last) not in _LOCAL_MODELS:
+        raise TypeError(
+            f"contributions=True has no {type(last).__name__}: export it without, or "
+            "take a classifier with anchors."
+        )
+    steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    steps = [step for step in steps if step not in (None, "passthrough")]
+    found = columns_of_features(steps, last)
+    count = (steps[0] if steps else last).n_features_in_
+    return _reason_graphs.Columns(tuple(found.tolist()), int(count), len(last.classes_))
 
 
 def _initial_types(model, X, types) -> list[tuple]:
@@ -169,6 +212,7 @@ def register() -> None:
             parser=_parse_classifier,
             options={
                 "raw_scores": [True, False],
+                "contributions": None,  # any columns
                 # What skl2onnx asks of every classifier, and does not apply here.
                 "zipmap": [True, False, "columns"],
                 "nocl": [True, False],
@@ -210,6 +254,12 @@ def _gives_probabilities(scope, model) -> bool:
     return hasattr(model, "predict_proba") and not options.get("raw_scores", False)
 
 
+def _columns_of(scope, model) -> _reason_graphs.Columns | None:
+    """Columns of the contributions, where these are asked for."""
+    options = scope.get_options(model, {"contributions": None}, fail=False)
+    return options.get("contributions")
+
+
 def _parse_classifier(scope, model, inputs, custom_parsers=None):
     types = import_optional("skl2onnx.common.data_types", "onnx")
     names = import_optional(
@@ -227,7 +277,10 @@ def _parse_classifier(scope, model, inputs, custom_parsers=None):
             f"{model.classes_.dtype}: fit with integers."
         )
     second = "probabilities" if _gives_probabilities(scope, model) else "scores"
-    for name, kind in (("label", label), (second, types.FloatTensorType())):
+    outputs = [("label", label), (second, types.FloatTensorType())]
+    if _columns_of(scope, model) is not None:
+        outputs.append(("contributions", types.FloatTensorType()))
+    for name, kind in outputs:
         operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
 
@@ -238,14 +291,24 @@ def _classifier_shapes(operator) -> None:
     one = operator.outputs[1].raw_name == "scores" and n_classes == 2
     operator.outputs[0].type.shape = [n_rows]
     operator.outputs[1].type.shape = [n_rows, 1 if one else n_classes]
+    for told in operator.outputs[2:]:
+        told.type.shape = [n_rows, None]
 
 
 def _classifier_converter(build):
     def convert(scope, operator, container):
         model = operator.raw_operator
         graph = _graphs.Graph(scope, container)
-        scores = build(graph, model, _input_rows(scope, operator, graph))
+        rows = _input_rows(scope, operator, graph)
+        scores = build(graph, model, rows)
         second = operator.outputs[1]
+        columns = _columns_of(scope, model)
+        if columns is not None:
+            local = _LOCAL_MODELS[type(model)](graph, model, rows)
+            told = _reason_graphs.contributions(
+                graph, local, scores, rows.mapped, columns
+            )
+            graph.name(told, operator.outputs[2].full_name)
         graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
         if second.raw_name == "probabilities":
             scores = _graphs.probabilities(graph, scores, model)

@@ -1,0 +1,163 @@
+"""Contributions from C and ONNX against explain."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from test_export_c import needs_compiler, run_program
+
+from locallin import (
+    AtlasClassifier,
+    DULLSVMClassifier,
+    EnsembleClassifier,
+    LLSVMClassifier,
+    LocallyLinearClassifier,
+    ML3Classifier,
+    PiecewiseLinearEncoder,
+    SAPLClassifier,
+)
+from locallin.export import to_c, to_onnx
+from locallin.inspection import explain
+
+PROGRAM = """
+#include <stdio.h>
+#include "net.h"
+
+int main(void)
+{
+    float x[NET_FEATURES], parts[NET_FEATURES + 1];
+    for (;;) {
+        for (int i = 0; i < NET_FEATURES; i++)
+            if (scanf("%f", &x[i]) != 1)
+                return 0;
+        net_contributions(x, parts);
+        for (int i = 0; i <= NET_FEATURES; i++)
+            printf(" %.9g", (double)parts[i]);
+        printf("\\n");
+    }
+}
+"""
+MODELS = {
+    "adaptive": LLSVMClassifier(6, random_state=0),
+    "soft": LLSVMClassifier(6, coding="soft", n_neighbors=3, random_state=0),
+    "constant": LLSVMClassifier(9, local_model="constant", random_state=0),
+    "mapped": LLSVMClassifier(
+        5, feature_map=PiecewiseLinearEncoder(4), coding_space="mapped", random_state=0
+    ),
+    "metric": SAPLClassifier(6, metric="linear", max_iter=3, random_state=0),
+    "mean": EnsembleClassifier(DULLSVMClassifier(5, max_iter=3), 3, random_state=0),
+    "mean-ml3": EnsembleClassifier(ML3Classifier(3, max_iter=3), 2, random_state=0),
+    "ml3": ML3Classifier(4, max_iter=5, random_state=0),
+    "ml3-max": ML3Classifier(4, p=1.0, max_iter=5, random_state=0),
+    "pipeline": make_pipeline(
+        StandardScaler(), PiecewiseLinearEncoder(3), LLSVMClassifier(5, random_state=0)
+    ),
+}
+
+
+def wanted(model, X, n_columns):
+    """Contributions to the predicted class, in all columns, and the bias."""
+    told = explain(model, X, feature_names=[f"x{j}" for j in range(n_columns)])
+    classes = list(model.classes_)
+    places = np.array([classes.index(label) for label in told.predicted])
+    rows, signs = np.arange(len(places)), 1.0
+    if len(classes) == 2:
+        signs, places = np.where(places == 1, 1.0, -1.0), np.zeros(len(rows), int)
+    found = np.zeros((len(rows), n_columns + 1))
+    at = [int(name[1:]) for name in told.feature_names]
+    found[:, at] = told.contributions[rows, places]
+    found[:, -1] = told.bias[rows, places]
+    return found * np.reshape(signs, (-1, 1))
+
+
+def iris(n_classes):
+    X, y = load_iris(return_X_y=True)
+    return X.astype(np.float32), y % n_classes
+
+
+@needs_compiler
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_c(name, n_classes, tmp_path):
+    X, y = iris(n_classes)
+    model = MODELS[name].fit(X, y)
+    found = run_program(PROGRAM, to_c(model, "net", contributions=True), X, tmp_path)
+    np.testing.assert_allclose(found, wanted(model, X, 4), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("name", MODELS)
+def test_onnx(name, n_classes):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    X, y = iris(n_classes)
+    model = MODELS[name].fit(X, y)
+    graph = to_onnx(model, raw_scores=True, contributions=True).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    assert names == ["label", "scores", "contributions"]
+    _, scores, found = session.run(None, {"X": X})
+    assert found.shape == (150, 5)
+    np.testing.assert_allclose(found, wanted(model, X, 4), atol=1e-5, rtol=1e-4)
+    best = np.abs(scores[:, 0]) if n_classes == 2 else scores.max(axis=1)
+    np.testing.assert_allclose(found.sum(axis=1), best, atol=1e-4)
+
+
+def table():
+    rng = np.random.RandomState(0)
+    frame = np.empty((200, 4), dtype=object)
+    frame[:, 0] = rng.uniform(20, 70, size=200).astype(np.float32)
+    frame[:, 1] = rng.choice(["own", "rent", "parents"], size=200)
+    frame[:, 2] = 1.0  # constant: not looked at
+    frame[:, 3] = rng.normal(size=200).astype(np.float32)
+    frame[::7, 3] = None
+    y = np.where((frame[:, 0] < 40) ^ (frame[:, 1] == "rent"), "late", "in time")
+    model = LocallyLinearClassifier(0, n_members=2, random_state=0)
+    return model.fit(frame, y), frame
+
+
+@needs_compiler
+def test_c_of_a_table(tmp_path):
+    model, frame = table()
+    header = to_c(model, "net", contributions=True)
+    names = list(model.encoder_.plan().levels[1].names)
+    rows = np.array(
+        [
+            [a, names.index(b), c, np.nan if d is None else d]
+            for a, b, c, d in frame.tolist()
+        ]
+    )
+    found = run_program(PROGRAM, header, rows, tmp_path)
+    np.testing.assert_allclose(found, wanted(model, frame, 4), atol=1e-5)
+    assert not found[:, 2].any()
+
+
+def test_onnx_of_a_table():
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    model, frame = table()
+    graph = to_onnx(model, contributions=True).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    numbers = np.array([[np.nan if v is None else v for v in frame[:, 3]]], np.float32)
+    feed = {
+        "x0": frame[:, :1].astype(np.float32),
+        "x1": frame[:, 1:2],
+        "x3": numbers.T,
+    }
+    _, _, found = session.run(None, feed)
+    np.testing.assert_allclose(found, wanted(model, frame, 4), atol=1e-5)
+
+
+def test_what_mixes_columns_is_refused():
+    X, y = iris(3)
+    model = make_pipeline(PCA(2), LLSVMClassifier(3, random_state=0)).fit(X, y)
+    pytest.importorskip("skl2onnx")
+    with pytest.raises(TypeError, match="PCA makes features of several columns"):
+        to_onnx(model, contributions=True)
+    atlas = AtlasClassifier(kernel="linear", random_state=0).fit(X, y)
+    with pytest.raises(TypeError, match="AtlasClassifier"):
+        to_onnx(atlas, contributions=True)
+    with pytest.raises(ValueError, match="contributions=True is a setting"):
+        to_onnx(PiecewiseLinearEncoder().fit(X), contributions=True)
