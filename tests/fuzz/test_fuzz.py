@@ -84,6 +84,8 @@ BROKEN = [
     ("ml3", "_learning.met", lambda a: a[:1]),
     ("ml3", "_learning.iterate_coef", lambda a: a[:, :1].copy()),
     ("ml3", "p_", lambda n: 0.0),
+    ("ml3", "intercept_scaling_", lambda n: 1e-320),
+    ("sapl", "intercept_scaling_", lambda n: 1e300),
     ("atlas", "support_rows_", lambda a: a + 10**6),
     ("atlas", "support_starts_", lambda a: a[::-1].copy()),
     ("atlas", "dual_coef_", lambda a: a[:1]),

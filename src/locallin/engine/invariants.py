@@ -426,3 +426,5 @@ CLASSIFIER: dict[str, Rule] = {
     "classes_": Classes(),
     "n_iter_": Number(Integral, optional=True),
 }
+# Its square is finite, and more than nothing.
+INTERCEPT_SCALING = Number(least=1e-150, most=1e150)

@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from locallin.coding import Coding
 from locallin.engine.invariants import (
+    INTERCEPT_SCALING,
     Array,
     Arrays,
     Number,
@@ -130,7 +131,7 @@ class AnchoredClassifier(EpochClassifier):
             "coef_": model["coef"],
             "intercept_": model["intercept"],
             "alpha_": Number(above=True),
-            "intercept_scaling_": Number(above=True),
+            "intercept_scaling_": INTERCEPT_SCALING,
             "_row_norm": Number(above=True),
             "_spacing": Number(above=True),
             "_learning": self._learning_invariants(scores, model),

@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from locallin.engine.invariants import Array, Arrays, Number, Rule, count_of
+from locallin.engine.invariants import (
+    INTERCEPT_SCALING,
+    Array,
+    Arrays,
+    Number,
+    Rule,
+    count_of,
+)
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
@@ -242,7 +249,7 @@ class ML3Classifier(EpochClassifier):
             "coef_": Array(("classes", "models", "features")),
             "intercept_": Array(("classes", "models")),
             "alpha_": Number(above=True),
-            "intercept_scaling_": Number(above=True),
+            "intercept_scaling_": INTERCEPT_SCALING,
             "p_": Number(least=1.0),
             "_learning": Arrays(
                 learning, (("t", "met"), ("iterate_coef", "iterate_intercept"))
