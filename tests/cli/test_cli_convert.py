@@ -6,7 +6,12 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from terminal import fails, run
+
+from locallin import LLSVMClassifier
+from locallin.export import compress, save
 
 pytestmark = pytest.mark.usefixtures("folder")
 ROW = np.array([[5.1, 3.5, 1.4, 0.2]], dtype=np.float32)
@@ -40,3 +45,18 @@ def test_convert_without_what_it_needs(capsys, monkeypatch, model):
     monkeypatch.setitem(sys.modules, "locallin.export.onnx", None)
     error = fails(capsys, "convert", model, "iris.onnx")
     assert "this installation cannot write onnx files" in error
+
+
+def test_compressed_models_are_models(capsys, folder, moons):
+    X, y = moons
+    classifier = LLSVMClassifier(4, random_state=0).fit(X, y)
+    save(compress(classifier, dtype="float16"), "small.skops")
+    np.save("rows.npy", X[:9])
+    assert "LLSVMClassifier" in run(capsys, "info", "small.skops").out
+    run(capsys, "convert", "small.skops", "small.c")
+    found = run(capsys, "predict", "small.skops", "rows.npy").out.split()
+    assert found == classifier.predict(X[:9]).astype(str).tolist()
+    assert "row 1" in run(capsys, "explain", "small.skops", "rows.npy").out
+    pipeline = make_pipeline(StandardScaler(), classifier).fit(X, y)
+    save(compress(pipeline, dtype="float16"), "pipeline.skops")
+    assert "LLSVMClassifier" in run(capsys, "info", "pipeline.skops").out

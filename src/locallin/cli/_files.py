@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import joblib
+from sklearn.pipeline import Pipeline
 
 from locallin.cli._output import fitting
 from locallin.cli._parser import UsageError
 from locallin.engine.files import replacing
 from locallin.export.files import load, save
+from locallin.export.size import CompressedClassifier
 
 # The first bytes of pickles, and of those that joblib has packed.
 _PICKLES = (pickle.PROTO, b"x\x01", b"x\x9c", b"x\xda", b"\x1f\x8b", b"BZ", b"\xfd7zXZ",
@@ -107,7 +109,17 @@ def load_model(path, trust: bool) -> Model:
         return Model(estimator, about)
     if not hasattr(content, "predict"):
         raise ValueError(f"{path} holds a {type(content).__name__}, not a model")
-    return Model(content)
+    return Model(_unpacked(content))
+
+
+def _unpacked(estimator: Any) -> Any:
+    """A compressed classifier as it was, also at the end of a pipeline."""
+    if isinstance(estimator, CompressedClassifier):
+        return estimator.decompress()
+    if isinstance(estimator, Pipeline):
+        *before, (name, last) = estimator.steps
+        return Pipeline([*before, (name, _unpacked(last))])
+    return estimator
 
 
 def _is_sound(about: Any) -> TypeGuard[dict[str, Any]]:
