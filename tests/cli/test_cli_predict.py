@@ -68,7 +68,7 @@ def test_predictions_as_scores_and_json(capsys, model):
     assert len(lines) == 150
     assert json.loads(lines[0])["score_setosa"] == pytest.approx(float(scores[0]))
     error = fails(capsys, "predict", model, "iris.csv", "--output", "proba")
-    assert "--loss logistic" in error
+    assert "--probability" in error
 
 
 def test_two_classes_have_one_score(capsys):

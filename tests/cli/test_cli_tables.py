@@ -135,8 +135,13 @@ def test_evaluation_of_probabilities(capsys, trained):
     assert 0 < result["log_loss"] < 0.7
     assert 0 < result["brier"] < 0.25
     assert np.sum(result["confusion"]) == 160
+    for name in ("accuracy", "auc", "average_precision", "log_loss", "brier"):
+        low, high = result["intervals"][name]
+        assert low <= result[name] <= high
+    assert sum(one["rows"] for one in result["reliability"]) == 160
     text = run(capsys, "evaluate", trained, "guests.csv").out
     assert "log loss" in text
+    assert "probability   share" in text
     assert "label \\ predicted" in text
 
 

@@ -16,8 +16,10 @@ from locallin.cli._parser import UsageError
 from locallin.cli._scores import (
     class_lines,
     confusion_lines,
+    figure_lines,
     overall_scores,
-    ranking_scores,
+    ranking_figures,
+    reliability_lines,
     scores_by_class,
 )
 from locallin.cli._serving import model_blocks
@@ -112,7 +114,8 @@ def predict(args) -> int:
     method = _PREDICTIONS[args.output]
     if not hasattr(model.estimator, method):
         raise ValueError(
-            "the model has no probabilities: train it with --loss logistic"
+            "the model has no probabilities: train it with --probability, or with "
+            "--loss logistic"
         )
     write_columns(
         _predictions(model, args, method),
@@ -150,9 +153,13 @@ def evaluate(args) -> int:
     by_class = scores_by_class(truth, predicted, labels)
     result = overall_scores(truth, predicted, by_class)
     if scores is not None and not len(strange):
-        result |= ranking_scores(truth, scores, classes)
+        figures = ranking_figures(truth, scores, classes)
+        figures["intervals"] |= result["intervals"]
+        result |= figures
     confusion = confusion_matrix(truth, predicted, labels=labels)
-    lines = [*pairs(result), "", *class_lines(by_class)]
+    lines = [*figure_lines(result), "", *class_lines(by_class)]
+    if "reliability" in result:
+        lines += ["", *reliability_lines(result["reliability"])]
     if len(labels) <= _SHOWN_CLASSES:
         lines += ["", *confusion_lines(confusion, labels)]
     show(args, result | {"classes": by_class, "confusion": confusion}, lines)

@@ -3,7 +3,16 @@
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import log_loss, precision_recall_fscore_support, roc_auc_score
+from sklearn.metrics import precision_recall_fscore_support
+
+from locallin.inspection.quality import (
+    are_probabilities,
+    intervals,
+    judged_chances,
+    ranking_scores,
+    reliability,
+    wilson,
+)
 
 
 def scores_by_class(truth, predicted, labels: np.ndarray) -> list[dict[str, Any]]:
@@ -25,6 +34,7 @@ def overall_scores(truth, predicted, by_class) -> dict[str, Any]:
         "error": 1 - accuracy,
         "balanced_accuracy": float(np.mean([one["recall"] for one in present])),
         "macro_f1": float(np.mean([one["f1"] for one in present])),
+        "intervals": {"accuracy": wilson(int(np.sum(truth == predicted)), len(truth))},
     }
 
 
@@ -38,27 +48,46 @@ def class_lines(by_class: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def ranking_scores(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
-    """Area under the ROC curve and, for probabilities, log loss and Brier score.
-
-    The area is that of the second of two classes, or the mean over classes of each
-    against all others; None where a class is missing. The Brier score is the mean
-    squared error of the second class's probability, or its sum over several classes.
-    """
+def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    """Figures of scores or probabilities, and the intervals of these."""
     is_class = truth[:, None] == classes
-    all_there = bool(is_class.any(axis=0).all())
-    if scores.ndim == 1 or scores.shape[1] < len(classes):
-        ranked = scores.reshape(len(scores), -1)[:, -1]
-        return {"auc": roc_auc_score(is_class[:, 1], ranked) if all_there else None}
-    columns = [1] if len(classes) == 2 else range(len(classes))
-    areas = [roc_auc_score(is_class[:, c], scores[:, c]) for c in columns if all_there]
-    result: dict[str, Any] = {"auc": float(np.mean(areas)) if areas else None}
-    if np.allclose(scores.sum(axis=1), 1, atol=1e-4) and scores.min() >= 0:
-        errors = ((scores - is_class) ** 2)[:, list(columns)]
-        places = is_class.argmax(axis=1)
-        result["log_loss"] = log_loss(places, scores, labels=range(len(classes)))
-        result["brier"] = float(errors.sum(axis=1).mean())
-    return result
+
+    def figures(rows):
+        return ranking_scores(is_class[rows], scores[rows])
+
+    found = ranking_scores(is_class, scores)
+    found["intervals"] = intervals(figures, len(truth))
+    if are_probabilities(scores):
+        found["reliability"] = reliability(*judged_chances(is_class, scores))
+    return found
+
+
+def figure_lines(result: dict[str, Any]) -> list[str]:
+    """Names and values, with intervals where there are some."""
+    known = result["intervals"]
+    shown = {
+        name: value
+        for name, value in result.items()
+        if name not in ("intervals", "reliability") and value is not None
+    }
+    width = max(map(len, shown))
+    lines = []
+    for name, value in shown.items():
+        line = f"{name.replace('_', ' '):{width}}  {value:.6g}"
+        if name in known:
+            low, high = known[name]
+            line += f"  ({low:.4g} to {high:.4g})"
+        lines.append(line)
+    return lines
+
+
+def reliability_lines(bins: list[dict[str, Any]]) -> list[str]:
+    """A table of probabilities and the shares that came true."""
+    return ["probability   share  interval           rows"] + [
+        f"{one['probability']:11.4f}  {one['share']:6.4f}  "
+        f"{one['low']:.4f} to {one['high']:.4f}  {one['rows']:6d}"
+        for one in bins
+    ]
 
 
 def confusion_lines(confusion: np.ndarray, labels) -> list[str]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.stats import binomtest
 from sklearn.utils import check_consistent_length, check_random_state, column_or_1d
 
 from locallin.engine.input import sound_matrix
 from locallin.inspection import GlobalEffects, Regions, global_effects, regions
 from locallin.inspection.columns import count_rows, row_names, rows_at, some_rows
+from locallin.inspection.quality import wilson
 from locallin.inspection.unwrap import by_score, classifier_in
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import ScoringClassifier
@@ -41,6 +41,17 @@ class Evaluation:
     predicted: np.ndarray
     margin: np.ndarray
     truth: np.ndarray | None
+    chances: np.ndarray | None = None
+
+    @property
+    def judged_chances(self) -> tuple[np.ndarray, np.ndarray]:
+        """Whether rows of known classes are of each class, and their probabilities."""
+        if self.truth is None or self.chances is None:
+            nothing = np.empty((0, self.n_classes))
+            return nothing.astype(bool), nothing
+        known = (self.truth >= 0) & (self.truth < self.n_classes)
+        is_class = self.truth[known, None] == np.arange(self.n_classes)
+        return is_class, self.chances[known]
 
     @cached_property
     def wrong(self) -> np.ndarray:
@@ -74,9 +85,7 @@ class Evaluation:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's interval of the accuracy, 95 %."""
-        right = int(np.trace(self.confusion))
-        found = binomtest(right, self.n_labelled).proportion_ci(method="wilson")
-        return float(found.low), float(found.high)
+        return wilson(int(np.trace(self.confusion)), self.n_labelled)
 
     @property
     def per_class(self) -> list[tuple[float, float, float, int]]:
@@ -163,7 +172,7 @@ def _effects(estimator, sample, feature_names, rng) -> GlobalEffects | None:
 
 
 def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | None]:
-    predicted, margin = _decisions(estimator, X)
+    predicted, margin, chances = _decisions(estimator, X)
     labels, truth = classifier.classes_.tolist(), None
     if y is not None:
         y = column_or_1d(y)
@@ -172,19 +181,21 @@ def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | No
         if truth.max() < 0:
             y = truth = None
     n_classes = len(classifier.classes_)
-    return Evaluation(labels, n_classes, predicted, margin, truth), y
+    return Evaluation(labels, n_classes, predicted, margin, truth, chances), y
 
 
-def _decisions(estimator, X) -> tuple[np.ndarray, np.ndarray]:
-    """Position of the predicted class and lead of its score, block by block."""
+def _decisions(estimator, X) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Position of the predicted class, lead of its score, and probabilities."""
     steps, classifier = classifier_in(estimator, "report")
     size = _BLOCK_BYTES // (8 * max(1, classifier.n_features_in_))
     size = max(1, min(_LARGEST_BLOCK, size))
-    predicted, margins = [], []
+    predicted, margins, chances = [], [], []
     for start in range(0, count_rows(X), size):
         block = some_rows(X, start, start + size)
         decided = estimator.predict(block)
         predicted.append(np.searchsorted(classifier.classes_, decided))
+        if hasattr(estimator, "predict_proba"):
+            chances.append(np.asarray(estimator.predict_proba(block), float))
         for _, step in steps:
             block = step.transform(block)
         scores = by_score(np.asarray(classifier.decision_function(block)))
@@ -193,7 +204,11 @@ def _decisions(estimator, X) -> tuple[np.ndarray, np.ndarray]:
         else:
             highest = np.partition(scores, -2, axis=1)
             margins.append(highest[:, -1] - highest[:, -2])
-    return np.concatenate(predicted), np.concatenate(margins).astype(float)
+    return (
+        np.concatenate(predicted),
+        np.concatenate(margins).astype(float),
+        np.concatenate(chances) if chances else None,
+    )
 
 
 def _known_labels(classifier, y: np.ndarray) -> tuple[list, np.ndarray]:

@@ -14,6 +14,7 @@ import locallin
 from locallin.inspection.histories import recorded_histories
 from locallin.inspection.text import escaped as text
 from locallin.inspection.text import number
+from locallin.report._chances import chance_figures, chance_lines
 from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
 from locallin.report._model import changed_parameters, fitted_facts
@@ -35,6 +36,7 @@ def page(data: ReportData, title: str) -> str:
     sections = {
         "columns": ("What matters", _columns_section(data)),
         "accuracy": ("Accuracy", _accuracy_section(data)),
+        "chances": ("Probabilities", _chances_section(data.evaluation)),
         "confusion": ("Confusions", _confusions_section(data.evaluation)),
         "rows": ("Single rows", _rows_section(data)),
         "regions": ("Local models", _regions_section(data)),
@@ -200,6 +202,19 @@ def _accuracy_section(data: ReportData) -> str:
     foot = [["Mean of the classes", *means, f"{n:,}"]]
     header = ["Class", "#Precision", "#Recall", "#F1", "#Rows"]
     return sentence + _table("Class by class", header, lines, foot=foot)
+
+
+def _chances_section(evaluation: Evaluation) -> str:
+    is_class, _ = evaluation.judged_chances
+    if not len(is_class):
+        return ""
+    caption = f"Probabilities of {len(is_class):,} rows, with 95% intervals"
+    return (
+        "<p>Of the rows with a probability of 80% four in five should be of the class: "
+        "points on the diagonal keep that promise. Bars are 95% intervals.</p>"
+        + _table(caption, ["Figure", "#Value", "#Interval"], chance_lines(evaluation))
+        + chance_figures(evaluation)
+    )
 
 
 def _confusions_section(evaluation: Evaluation) -> str:

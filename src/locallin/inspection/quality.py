@@ -1,0 +1,178 @@
+"""How good probabilities and rankings are, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.stats import binomtest, rankdata
+
+# Rows of a draw of the bootstrap, and draws.
+_DRAWN, _DRAWS = 5000, 100
+_BINS = 10
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, 95 %."""
+    found = binomtest(int(hits), int(n)).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
+
+
+def are_probabilities(scores: np.ndarray) -> bool:
+    """Whether rows of scores are probabilities of all classes."""
+    if scores.ndim != 2 or scores.shape[1] < 2:
+        return False
+    return scores.min() >= 0 and bool(np.allclose(scores.sum(axis=1), 1, atol=1e-4))
+
+
+def ranking_scores(is_class: np.ndarray, scores: np.ndarray) -> dict[str, Any]:
+    """Figures of scores or probabilities, larger ones for likelier classes.
+
+    Parameters
+    ----------
+    is_class : ndarray of shape (n_samples, n_classes), dtype bool
+        Whether a row is of a class.
+    scores : ndarray of shape (n_samples,), (n_samples, 1) or (n_samples, n_classes)
+        Scores; one for two classes speaks for the second.
+
+    Returns
+    -------
+    dict
+        The area under the ROC curve and the average precision, of the second of two
+        classes or the mean over classes of each against all others, None where a class
+        is missing; of probabilities also the log loss, the Brier score (the mean
+        squared error of the second class's, or its sum over several classes), and the
+        calibration error: how far apart probability and share are in bins of rows, on
+        average.
+    """
+    two = is_class.shape[1] == 2
+    scores = scores.reshape(len(scores), -1)
+    columns = [1] if two else list(range(is_class.shape[1]))
+    ranked = scores[:, -1:] if two else scores
+    there = bool(is_class.any(axis=0).all())
+    found: dict[str, Any] = {
+        "auc": _areas(is_class[:, columns], ranked) if there else None,
+        "average_precision": _precisions(is_class[:, columns], ranked)
+        if there
+        else None,
+    }
+    if not are_probabilities(scores):
+        return found
+    own = (scores * is_class).sum(axis=1)
+    errors = np.square(scores - is_class)[:, columns]
+    chance, right = judged_chances(is_class, scores)
+    return {
+        **found,
+        "log_loss": float(-np.log(np.maximum(own, 1e-15)).mean()),
+        "brier": float(errors.sum(axis=1).mean()),
+        "calibration_error": float(
+            sum(
+                one["rows"] * abs(one["probability"] - one["share"])
+                for one in reliability(chance, right)
+            )
+            / len(chance)
+        ),
+    }
+
+
+def _areas(is_class: np.ndarray, scores: np.ndarray) -> float:
+    """Mean area under the ROC curves, by ranks."""
+    ranks = rankdata(scores, axis=0)
+    positive = is_class.sum(axis=0)
+    negative = len(is_class) - positive
+    total = (ranks * is_class).sum(axis=0) - positive * (positive + 1) / 2
+    return float(np.mean(total / np.maximum(positive * negative, 1)))
+
+
+def _precisions(is_class: np.ndarray, scores: np.ndarray) -> float:
+    """Mean average precision: precision at each row of the class, from the top."""
+    means = []
+    for own, ranked in zip(is_class.T, scores.T, strict=True):
+        values, recalls = precision_curve(own, ranked)
+        means.append(np.sum(np.diff(recalls, prepend=0.0) * values))
+    return float(np.mean(means))
+
+
+def roc_curve(own: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of other rows and of own rows above each score, from (0, 0) to (1, 1)."""
+    hits, falls = _above(own, scores)
+    shares = (np.r_[0, part] / max(part[-1], 1) for part in (falls, hits))
+    falls, hits = shares
+    return falls, hits
+
+
+def precision_curve(own: np.ndarray, scores: np.ndarray):
+    """Precision and recall of the rows above each score."""
+    hits, falls = _above(own, scores)
+    return hits / (hits + falls), hits / max(hits[-1], 1)
+
+
+def _above(own: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of own and other rows at or above each score that occurs."""
+    order = np.argsort(-scores, kind="stable")
+    ends = np.r_[np.flatnonzero(np.diff(scores[order])), len(order) - 1]
+    hits = np.cumsum(own[order])[ends].astype(float)
+    return hits, ends + 1.0 - hits
+
+
+def judged_chances(is_class: np.ndarray, chances: np.ndarray):
+    """Probabilities to be held against shares: of the second of two, or of the best."""
+    if chances.shape[1] == 2:
+        return chances[:, 1], is_class[:, 1]
+    best = chances.argmax(axis=1)
+    rows = np.arange(len(best))
+    return chances[rows, best], is_class[rows, best]
+
+
+def reliability(chance: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
+    """Mean probability and share of rows of each tenth of the probabilities.
+
+    Returns
+    -------
+    list of dict
+        probability, share, its interval (low, high) and rows, of bins that have some.
+    """
+    places = np.minimum((chance * _BINS).astype(int), _BINS - 1)
+    found = []
+    for place in np.unique(places):
+        here = places == place
+        n, hits = int(here.sum()), int(right[here].sum())
+        low, high = wilson(hits, n)
+        found.append(
+            {
+                "probability": float(chance[here].mean()),
+                "share": hits / n,
+                "low": low,
+                "high": high,
+                "rows": n,
+            }
+        )
+    return found
+
+
+def intervals(
+    figures: Callable[[np.ndarray], dict[str, Any]], n: int
+) -> dict[str, tuple[float, float]]:
+    """Intervals of figures, 95 %, from how they vary over draws of the rows.
+
+    ``figures`` are those of rows at given places. The same rows give the same
+    intervals.
+    """
+    rng = np.random.RandomState(0)
+    size = min(n, _DRAWN)
+    drawn: dict[str, list[float]] = {}
+    for _ in range(_DRAWS):
+        for name, value in figures(rng.randint(n, size=size)).items():
+            if value is not None:
+                drawn.setdefault(name, []).append(value)
+    found = {}
+    for name, value in figures(np.arange(n)).items():
+        values = drawn.get(name, [])
+        if value is None or len(values) < _DRAWS // 2:
+            continue
+        reach = 1.96 * float(np.std(values)) * np.sqrt(size / n)
+        low, high = value - reach, value + reach
+        bounded = name != "log_loss" and name != "brier"
+        found[name] = max(low, 0.0), min(high, 1.0) if bounded else high
+    return found
