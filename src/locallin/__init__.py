@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
         PiecewiseLinearEncoder as PiecewiseLinearEncoder,
     )
     from locallin.encoding.table import TableEncoder as TableEncoder
+    from locallin.engine.scales import FeatureScaleWarning as FeatureScaleWarning
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
     from locallin.methods.distillation import distill as distill
@@ -48,6 +49,7 @@ _HOME = {
     "PiecewiseLinearEncoder": "locallin.encoding.piecewise",
     "TableEncoder": "locallin.encoding.table",
     "distill": "locallin.methods.distillation",
+    "FeatureScaleWarning": "locallin.engine.scales",
 }
 
 __all__ = [*_HOME, "__version__"]

@@ -27,18 +27,57 @@ def checked_data(
     if not (reset or finite) and _is_ready(estimator, X):
         return X
     X = sound_matrix(X)
-    # scikit-learn looks for infinity by a sum, which may leave the range.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return validate_data(
-            estimator,
-            X,
-            y,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=_FLOATS,
-            order="C",
-            ensure_all_finite=finite,
-        )
+    try:
+        # scikit-learn looks for infinity by a sum, which may leave the range.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(
+                estimator,
+                X,
+                y,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=_FLOATS,
+                order="C",
+                ensure_all_finite=finite,
+            )
+    except (TypeError, ValueError) as error:
+        found = find_text(X)
+        if found is None:
+            raise
+        raise ValueError(
+            f"X has text in {found[0]} ({found[1]!r}), but {type(estimator).__name__} "
+            "takes numbers: put a locallin.TableEncoder in front, as in "
+            f"make_pipeline(TableEncoder(), {type(estimator).__name__}()), or use "
+            "LocallyLinearClassifier, which encodes tables itself."
+        ) from error
+
+
+def find_text(X) -> tuple[str, str] | None:
+    """The first column with a text that is no number, and that text; or None."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))
+    if names is not None and len(getattr(X, "shape", ())) == 2:
+        columns = ((f"column {name!r}", X[name]) for name in names)
+    else:
+        try:
+            cells = np.array(X, dtype=object)
+        except ValueError:  # rows of different lengths
+            return None
+        if cells.ndim != 2:
+            return None
+        columns = ((f"column {j}", column) for j, column in enumerate(cells.T))
+    for name, column in columns:
+        for value in np.asarray(column, dtype=object).ravel():
+            if isinstance(value, str | bytes) and not _is_number(value):
+                return name, str(value)
+    return None
+
+
+def _is_number(text) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_ready(estimator, X) -> bool:

@@ -130,11 +130,11 @@ def warn_not_converged(estimator, work: str, reached: str, remedy: str) -> None:
         f"{type(estimator).__name__} did not converge in max_iter="
         f"{estimator.max_iter} {work}: {reached}. {remedy}",
         ConvergenceWarning,
-        stacklevel=_frames_to_the_user(),
+        stacklevel=frames_to_the_user(),
     )
 
 
-def _frames_to_the_user() -> int:
+def frames_to_the_user() -> int:
     """Stack level, seen from the caller, of the first frame outside of packages."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and frame.f_back is not None:

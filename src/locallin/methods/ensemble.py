@@ -1,5 +1,6 @@
 """The mean of several classifiers, which is again linear around every point."""
 
+import warnings
 from collections.abc import Iterable
 from functools import reduce
 from numbers import Integral
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import Array, Bindings, Number, Rule, Text
+from locallin.engine.scales import FeatureScaleWarning, warn_of_scales
 from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
@@ -169,10 +171,13 @@ class EnsembleClassifier(ScoringClassifier):
                 sample_weight = check_sample_weight(sample_weight, X)
             rng = check_random_state(self.random_state)
             seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
-            members = [
-                self._new_member(first, int(seed)).fit(X, y, sample_weight)
-                for seed in seeds
-            ]
+            warn_of_scales(self, X)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FeatureScaleWarning)
+                members = [
+                    self._new_member(first, int(seed)).fit(X, y, sample_weight)
+                    for seed in seeds
+                ]
             return self.adopt(members)
 
     def adopt(self, members: list, link: str | None = None) -> "EnsembleClassifier":

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from locallin.anchors import choose_anchors
 from locallin.engine.matrix import as_rows
+from locallin.engine.scales import FeatureScaleWarning
 from locallin.methods.preparation import USUAL_ANCHORS, FitInput, rule_of_rows
 from locallin.solvers.growth import Growth, Stage, grow_anchors, held_out_folds
 
@@ -39,7 +40,8 @@ def grow_for(estimator, given: FitInput, anchor_view) -> Growth:
         for held in folds:
             seen = ~held
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                for told in (ConvergenceWarning, FeatureScaleWarning):
+                    warnings.simplefilter("ignore", told)
                 model.fit(X[seen], encoded[seen], weights[seen])
             rows = held if cross_validated else slice(None)
             wrong[rows] = model.predict(X[rows]) != encoded[rows]

@@ -26,6 +26,7 @@ from locallin.coding import (
 from locallin.engine.input import checked_data, sound_matrix
 from locallin.engine.matrix import BLOCK, as_rows, find_nearest
 from locallin.engine.parallel import row_blocks
+from locallin.engine.scales import warn_of_scales
 from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
@@ -174,6 +175,8 @@ def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
     check_parameters(estimator)
     resume = estimator.warm_start and hasattr(estimator, "coef_")
     X, y = checked_data(estimator, X, y, reset=not resume)
+    if not resume:
+        warn_of_scales(estimator, X)
     known = estimator.classes_ if resume else None
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
     given = _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
@@ -187,6 +190,8 @@ def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
     resume = hasattr(estimator, "coef_")
     known = stream_classes(classes, estimator.classes_ if resume else None)
     X, y = checked_data(estimator, X, y, reset=not resume)
+    if not resume:
+        warn_of_scales(estimator, X)
     classes, encoded = encode_classes(y, known, type(estimator).__name__)
     return _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
 
