@@ -383,7 +383,8 @@ class Choosing:
         return best
 
     def _refine(self, best: Trial) -> Trial:
-        """Penalties and, where the effort allows, bins beside those of the best."""
+        """Passes, penalties and, where the effort allows, bins beside the best."""
+        best = self._better(best, passes=20)
         strength = best.choice.strength
         best = self._simpler(best, strength=_rounded(3.0 * strength))
         best = self._better(best, strength=_rounded(0.3 * strength))
