@@ -94,6 +94,25 @@ def slope(name, margin):
     }[name]
 
 
+def residual_loss(name, residual, epsilon=None, quantile=0.5):
+    """Losses of numbers; epsilon is in the unit of the residual."""
+    size = np.abs(residual)
+    if name == "squared":
+        return 0.5 * residual**2
+    if name == "huber":
+        return np.where(
+            size <= epsilon, 0.5 * residual**2, epsilon * (size - 0.5 * epsilon)
+        )
+    if name == "absolute":
+        return size
+    if name == "epsilon_insensitive":
+        return np.maximum(0, size - epsilon)
+    if name == "squared_epsilon_insensitive":
+        return 0.5 * np.maximum(0, size - epsilon) ** 2
+    assert name == "pinball"
+    return np.maximum(-quantile * residual, (1 - quantile) * residual)
+
+
 def multinomial(scores, labels):
     """-log softmax(f)_y of each row."""
     shifted = scores - scores.max(axis=1, keepdims=True)

@@ -21,14 +21,21 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
     from locallin.methods.distillation import distill as distill
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
+    from locallin.methods.dullsvm import DULLSVMRegressor as DULLSVMRegressor
     from locallin.methods.ensemble import EnsembleClassifier as EnsembleClassifier
+    from locallin.methods.ensemble import EnsembleRegressor as EnsembleRegressor
     from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
     from locallin.methods.llsvm_cv import LLSVMClassifierCV as LLSVMClassifierCV
+    from locallin.methods.llsvm_regressor import LLSVMRegressor as LLSVMRegressor
     from locallin.methods.locally_linear import (
         LocallyLinearClassifier as LocallyLinearClassifier,
     )
+    from locallin.methods.locally_linear_regressor import (
+        LocallyLinearRegressor as LocallyLinearRegressor,
+    )
     from locallin.methods.ml3 import ML3Classifier as ML3Classifier
     from locallin.methods.sapl import SAPLClassifier as SAPLClassifier
+    from locallin.methods.sapl import SAPLRegressor as SAPLRegressor
 
 __version__ = "0.1.0.dev0"
 
@@ -39,6 +46,11 @@ _HOME = {
     "LLSVMClassifierCV": "locallin.methods.llsvm_cv",
     "SAPLClassifier": "locallin.methods.sapl",
     "DULLSVMClassifier": "locallin.methods.dullsvm",
+    "LocallyLinearRegressor": "locallin.methods.locally_linear_regressor",
+    "EnsembleRegressor": "locallin.methods.ensemble",
+    "LLSVMRegressor": "locallin.methods.llsvm_regressor",
+    "SAPLRegressor": "locallin.methods.sapl",
+    "DULLSVMRegressor": "locallin.methods.dullsvm",
     "ML3Classifier": "locallin.methods.ml3",
     "AtlasClassifier": "locallin.methods.atlas",
     "Atlas": "locallin.atlas",

@@ -112,7 +112,8 @@ def test_errors_in_data_are_one_line(capsys, iris, model):
     assert "No such file" in fails(capsys, "train", "nothing.csv", "a.model")
     error = fails(capsys, "train", "iris.csv", "a.model", "--label", "kind")
     assert "no label column 'kind'" in error
-    error = fails(capsys, "train", "iris.csv", "a.model", "--label", "1")
+    classes = ["--task", "classification"]
+    error = fails(capsys, "train", "iris.csv", "a.model", "--label", "1", *classes)
     assert "the label, the column 'sepal length', holds 35 different numbers" in error
     with open("one.csv", "w") as file:
         file.write("1,2,a\n3,4,a\n")

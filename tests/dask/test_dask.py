@@ -20,7 +20,7 @@ from distributed import Client
 import locallin
 from locallin.dask import BlockError, ClusterClassifier, _blocks, _fit, _scheme
 from locallin.engine.progress import Progress
-from locallin.methods.base import StreamLearner
+from locallin.methods.skeleton import StreamLearner
 from locallin.streams.state import LearningState
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

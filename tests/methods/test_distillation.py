@@ -11,6 +11,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from locallin import DULLSVMClassifier, LocallyLinearClassifier, distill
 from locallin.methods.choosing import Choosing, TrainingRows
+from locallin.methods.tasks import ClassTask
 
 PUPIL = DULLSVMClassifier(6, loss="multinomial", max_iter=15, random_state=0)
 
@@ -101,7 +102,7 @@ def test_groups_are_held_out_together(n_rows):
     rng = np.random.RandomState(0)
     groups = rng.randint(n_rows // 4, size=n_rows)
     X, y = rows(n_rows)
-    given = TrainingRows(X, y, np.arange(3), np.ones(n_rows), 0, groups)
+    given = TrainingRows(X, y, ClassTask(np.arange(3)), np.ones(n_rows), 0, groups)
     choosing = Choosing(given, None, 1, np.inf, None)
     assert choosing._hold_out()
     for seen, held in choosing._splits:

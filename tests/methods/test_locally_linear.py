@@ -22,13 +22,8 @@ from locallin import (
 )
 from locallin.engine.invariants import InvalidModelError
 from locallin.inspection import explain
-from locallin.methods.choosing import (
-    Choice,
-    Choosing,
-    TrainingRows,
-    judged,
-    usual_choice,
-)
+from locallin.methods.choosing import Choice, Choosing, TrainingRows, Trial
+from locallin.methods.tasks import ClassTask
 
 pandas = pytest.importorskip("pandas")
 
@@ -205,7 +200,7 @@ def test_tells_of_every_choice_where_asked(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(model.search_path_)
     assert "loss='squared_hinge'" in "".join(lines)
-    assert "log loss" in lines[0]
+    assert "log_loss=" in lines[0]
 
 
 def test_members_are_taken_where_they_are_worth_it():
@@ -223,13 +218,15 @@ def test_members_are_taken_where_they_are_worth_it():
 def test_a_choice_is_left_for_more_than_chance():
     labels = np.arange(400) % 2
     scores = (labels - 0.5)[:, None] + np.random.RandomState(0).normal(size=(400, 1))
-    rows = TrainingRows(scores, labels, np.arange(2), np.ones(400), 0)
+    task = ClassTask(np.arange(2))
+    rows = TrainingRows(scores, labels, task, np.ones(400), 0)
     search = Choosing(rows, None, 1, np.inf, None)
     assert search._hold_out()
     held = search._held()
 
     def made(s):
-        return judged(Choice(), 1, s[held], labels[held], np.ones(400), 0.0)
+        figures, costs = task.judge(s[held], labels[held], np.ones(400))
+        return Trial(Choice("multinomial"), 1, figures, 0.0, costs.mean(), costs)
 
     first, better = made(scores), made(scores + (labels - 0.5)[:, None])
     assert search._is_better(better, first, by=1.0)
@@ -239,10 +236,11 @@ def test_a_choice_is_left_for_more_than_chance():
 
 def test_scale_of_few_rows_without_errors_is_not_certain():
     labels = np.arange(40) % 2
-    trial = judged(Choice(), 1, (labels - 0.5)[:, None], labels, np.ones(40), 0.0)
-    assert trial.error == 0
+    task = ClassTask(np.arange(2))
+    found, _ = task.judge((labels - 0.5)[:, None], labels, np.ones(40))
+    assert found["error"] == 0
     # One more of each class, wrong: 20 of 22 are right.
-    assert 1 / (1 + np.exp(-0.5 * trial.scale)) == pytest.approx(21 / 22, rel=0.01)
+    assert 1 / (1 + np.exp(-0.5 * found["scale"])) == pytest.approx(21 / 22, rel=0.01)
 
 
 def test_time_limit_leaves_one_choice_and_one_member():
@@ -361,9 +359,9 @@ def test_judgement_finds_the_scale():
     rng = np.random.RandomState(0)
     scores = rng.normal(size=(4000, 1))
     labels = (rng.uniform(size=4000) < 1 / (1 + np.exp(-3 * scores[:, 0]))).astype(int)
-    trial = judged(usual_choice(100), 1, scores, labels, np.ones(4000), 0.0)
-    assert trial.scale == pytest.approx(3, rel=0.1)
-    assert trial.error == pytest.approx(np.mean((scores[:, 0] > 0) != labels))
+    found, _ = ClassTask(np.arange(2)).judge(scores, labels, np.ones(4000))
+    assert found["scale"] == pytest.approx(3, rel=0.1)
+    assert found["error"] == pytest.approx(np.mean((scores[:, 0] > 0) != labels))
 
 
 def test_default_member_is_the_joint_method(blobs):

@@ -18,7 +18,7 @@ from locallin import ML3Classifier
 from locallin.kernels.latent import (
     class_scores,
 )
-from locallin.methods.base import StreamLearner
+from locallin.methods.skeleton import StreamLearner
 from locallin.solvers import latent as solver
 
 

@@ -129,21 +129,21 @@ def test_derivatives_of_the_losses(loss):
     code = LOSSES[loss]
 
     def value(t):
-        return sum_along(code, order, weights, margins, changes, t[0])[0]
+        return sum_along(code, None, order, weights, margins, changes, t[0])[0]
 
     def slope(t):
-        return sum_along(code, order, weights, margins, changes, t[0])[1]
+        return sum_along(code, None, order, weights, margins, changes, t[0])[1]
 
     expected = (weights * reference.loss(loss, margins + 0.7 * changes)).sum()
     assert_allclose(value([0.7]), expected)
-    _, first, second = sum_along(code, order, weights, margins, changes, 0.7)
+    _, first, second = sum_along(code, None, order, weights, margins, changes, 0.7)
     assert_allclose(first, approx_fprime([0.7], value)[0], rtol=1e-5)
     assert_allclose(second, approx_fprime([0.7], slope)[0], rtol=1e-5)
     slopes, curvature = np.zeros((2, 30))
-    total = bend_losses(code, order, weights, margins, slopes, curvature)
+    total = bend_losses(code, None, order, weights, margins, slopes, curvature)
     assert_allclose(total, value([0.0]))
     assert_allclose(slopes, weights * reference.slope(loss, margins))
-    _, first, second = sum_along(code, order, weights, margins, changes, 0.0)
+    _, first, second = sum_along(code, None, order, weights, margins, changes, 0.0)
     assert_allclose([slopes @ changes, curvature @ changes**2], [first, second])
 
 

@@ -18,7 +18,7 @@ from locallin import (
     SAPLClassifier,
 )
 from locallin.data import DataError
-from locallin.methods.base import StreamLearner
+from locallin.methods.skeleton import StreamLearner
 from locallin.streams.checkpoint import CheckpointError
 from locallin.streams.run import Reservoir
 from locallin.streams.state import LearningState

@@ -2,21 +2,24 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.metrics import confusion_matrix
 
 from locallin.cli._files import Model, check_output, load_model
-from locallin.cli._methods import method_of
+from locallin.cli._methods import REGRESSION, method_of
 from locallin.cli._output import note, pairs, show
 from locallin.cli._parser import UsageError
 from locallin.cli._scores import (
     class_lines,
     confusion_lines,
     figure_lines,
+    number_scores,
     overall_scores,
     ranking_figures,
     reliability_lines,
@@ -24,8 +27,10 @@ from locallin.cli._scores import (
 )
 from locallin.cli._serving import model_blocks
 from locallin.cli._streaming import train_in_blocks
+from locallin.cli._tables import as_numbers
 from locallin.cli._training import (
     Trained,
+    check_task,
     checked_settings,
     fit_model,
     make_pipeline,
@@ -41,7 +46,7 @@ from locallin.engine.files import replacing
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.inspection.columns import is_missing, is_number
 from locallin.inspection.text import plain, shown_value
-from locallin.inspection.unwrap import classifier_in
+from locallin.inspection.unwrap import model_in
 
 _ROWS_AT_ONCE = 16384
 # Classes whose confusions are still a table to look at.
@@ -52,7 +57,9 @@ _PREDICTIONS = {
     "label": "predict",
     "scores": "decision_function",
     "proba": "predict_proba",
+    "interval": "predict_interval",
 }
+_COVERAGE = 0.9
 
 
 def train(args) -> int:
@@ -65,21 +72,38 @@ def train(args) -> int:
     model, scale, blocks = fit(args, settings)
     store(model, path)
     about = model.about
-    right = sum(int((model.estimator.predict(X) == y).sum()) for X, y, *_ in blocks)
     result = {
         "model": str(path),
         "method": args.method,
         "rows": about["rows"],
         "features": model.estimator.n_features_in_,
-        "classes": model.classifier.classes_,
+        "classes": getattr(model.classifier, "classes_", None),
         "label": _shown_label(about["label"]),
         "scale": scale,
-        "training_accuracy": right / about["rows"],
-        "held_out_accuracy": _held_out_accuracy(model.classifier),
+        **_training_quality(model, blocks),
         "seconds": about["seconds"],
     }
     show(args, result, pairs(result))
     return 130 if about["interrupted"] else 0
+
+
+def _training_quality(model: Model, blocks) -> dict[str, Any]:
+    """Figures of the rows that were trained on, and of those held out meanwhile."""
+    found = [(y, model.estimator.predict(X)) for X, y, *_ in blocks]
+    truth, predicted = (np.concatenate(part) for part in zip(*found, strict=True))
+    if is_regressor(model.classifier):
+        trials = getattr(model.classifier, "search_path_", None)
+        best = max((trial["r2"] for trial in trials), default=None) if trials else None
+        scores = number_scores(truth.astype(float), predicted)
+        return {
+            "training_rmse": scores["rmse"],
+            "training_r2": scores["r2"],
+            "held_out_r2": best,
+        }
+    return {
+        "training_accuracy": float(np.mean(truth == predicted)),
+        "held_out_accuracy": _held_out_accuracy(model.classifier),
+    }
 
 
 def _held_out_accuracy(classifier) -> float | None:
@@ -93,8 +117,11 @@ def _held_out_accuracy(classifier) -> float | None:
 def _train_at_once(args, settings) -> Trained:
     data, weights, about = training_data(args)
     scale = scaling(args, data.X)
-    settings = with_classes(settings, data.y)
-    pipeline = make_pipeline(scale, args.method, settings)
+    if args.task != REGRESSION:
+        settings = with_classes(settings, data.y)
+    if args.task == REGRESSION:
+        check_task(args, settings)
+    pipeline = make_pipeline(scale, args.method, settings, args.task)
     model = fit_model(pipeline, data, about, weights)
     starts = range(0, len(data.y), _ROWS_AT_ONCE)
     rows = (slice(start, start + _ROWS_AT_ONCE) for start in starts)
@@ -109,36 +136,61 @@ def _shown_label(label) -> str | None:
 
 
 def predict(args) -> int:
-    """Write the classes of the rows of a file, block by block."""
+    """Write the classes or numbers of the rows of a file, block by block."""
     model = load_model(args.model, args.trust)
     method = _PREDICTIONS[args.output]
     if not hasattr(model.estimator, method):
-        raise ValueError(
-            "the model has no probabilities: train it with --probability, or with "
-            "--loss logistic"
-        )
+        raise ValueError(_missing_output(model, args.output))
     write_columns(
         _predictions(model, args, method),
         sys.stdout if args.out == "-" else check_output(args.out, args.force),
         "json" if args.json else None,
-        model.classifier.classes_,
+        getattr(model.classifier, "classes_", None),
     )
     return 0
 
 
+def _missing_output(model: Model, output: str) -> str:
+    if output == "interval":
+        return "the model has no intervals: train it with --task regression"
+    if is_regressor(model.classifier):
+        return "the model predicts numbers, which have no scores: --output label"
+    return (
+        "the model has no probabilities: train it with --probability, or with "
+        "--loss logistic"
+    )
+
+
 def _predictions(model: Model, args, method: str) -> Iterator[tuple]:
     """Names and columns to write: what is kept of the rows, and what is predicted."""
-    predict = prediction_function(model.estimator, method, with_label=True)
+    predict: Callable
+    if args.output == "interval":
+        predict = partial(_intervals, model)
+    else:
+        predict = prediction_function(model.estimator, method, with_label=True)
     for rows in model_blocks(model, args):
         names, columns = predict(rows.X)
         kept = [f"input_{name}" if name in names else name for name in rows.kept]
         yield [*kept, *names], [*rows.kept.values(), *columns]
 
 
+def _intervals(model: Model, X) -> tuple[list[str], list[np.ndarray]]:
+    """Names and columns: what is predicted, and the ends of its interval."""
+    X = X if model.scaler is None else model.scaler.transform(X)
+    ends = model.classifier.predict_interval(X, _COVERAGE)
+    names = ["prediction", "lower", "upper"]
+    return names, [model.classifier.predict(X), *ends.T]
+
+
 def evaluate(args) -> int:
     """Compare predictions with the labels of a file."""
     model = load_model(args.model, args.trust)
     truth, predicted, scores = _truth_and_predictions(model, args)
+    if is_regressor(model.classifier):
+        args.method = None
+        result = number_scores(as_numbers(args, truth), predicted)
+        show(args, result, pairs(result))
+        return 0
     classes = np.asarray(model.classifier.classes_)
     strange = np.setdiff1d(truth, classes)
     if np.isin(truth, strange).all():
@@ -189,7 +241,7 @@ def _truth_and_predictions(model: Model, args):
 def explain(args) -> int:
     """Show what each feature adds to the score of the predicted class."""
     model = load_model(args.model, args.trust)
-    if not hasattr(classifier_in(model.estimator, "explain")[1], "local_coef"):
+    if not hasattr(model_in(model.estimator, "explain")[1], "local_coef"):
         raise ValueError(
             f"{args.model} has no local weights to explain with: train an atlas with a "
             "linear kernel, not rbf"
@@ -212,10 +264,14 @@ def _explained_rows(model: Model, args) -> Iterator[dict[str, Any]]:
 
 
 def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
-    known = ("row", "label", "score", "contributions", "others", "constant")
+    known = ("row", "label", "score", "prediction", "contributions", "others",
+             "constant")  # fmt: skip
     named = [f"{name} {value}" for name, value in row.items() if name not in known]
     which = f" ({', '.join(named)})" if named else ""
-    yield f"row {row['row']}{which}: {row['label']}, score {row['score']:.6g}"
+    if "prediction" in row:
+        yield f"row {row['row']}{which}: {row['prediction']:.6g}"
+    else:
+        yield f"row {row['row']}{which}: {row['label']}, score {row['score']:.6g}"
     parts = [
         (plain(part["feature"]), shown_value(part["value"]), part["contribution"])
         for part in row["contributions"]
@@ -231,12 +287,17 @@ def _explained(explanation, top: int) -> Iterator[dict[str, Any]]:
     for i, label in enumerate(explanation.predicted):
         # One score stands for two classes: it speaks for the second.
         own = np.flatnonzero(explanation.classes == label)
+        if explanation.of_numbers:
+            own = np.array([0])
         sign, score = (1, own[0]) if len(own) else (-1, 0)
         parts = sign * explanation.contributions[i, score]
         largest = np.argsort(-np.abs(parts), kind="stable")[:top]
+        told: dict[str, Any] = {"prediction": float(explanation.scores[i, score])}
+        if not explanation.of_numbers:
+            found = float(sign * explanation.scores[i, score])
+            told = {"label": label, "score": found}
         yield {
-            "label": label,
-            "score": float(sign * explanation.scores[i, score]),
+            **told,
             "contributions": [
                 {
                     "feature": str(explanation.feature_names[j]),
@@ -277,10 +338,10 @@ def info(args) -> int:
         "model": args.model,
         "bytes": Path(args.model).stat().st_size,
         "method": method_of(classifier),
-        "classifier": kind.__name__,
+        "regressor" if is_regressor(classifier) else "classifier": kind.__name__,
         "parameters": changed or None,
         "scale": None if scaler is None else type(scaler[-1]).__name__,
-        "classes": classifier.classes_,
+        "classes": getattr(classifier, "classes_", None),
         "features": classifier.n_features_in_,
         "names": about.get("names"),
         "label": _shown_label(about.get("label")),

@@ -20,6 +20,14 @@ METHODS = {
     "ml3": "ML3Classifier",
     "atlas": "AtlasClassifier",
 }
+# Those that learn numbers, too.
+REGRESSORS = {
+    "local": "LocallyLinearRegressor",
+    "du": "DULLSVMRegressor",
+    "ll": "LLSVMRegressor",
+    "sapl": "SAPLRegressor",
+}
+CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
 # The method that encodes tables, and chooses its settings.
 TABLE_METHOD = "local"
 # Those that search settings themselves.
@@ -89,9 +97,16 @@ def _without_markup(text: str) -> str:
     return re.sub(r"\s+", " ", text).strip()
 
 
-def method_parameters(method: str) -> Iterator[tuple[str, Parameter]]:
+def class_of(method: str, task: str) -> str:
+    """The class of a method."""
+    return (REGRESSORS if task == REGRESSION else METHODS)[method]
+
+
+def method_parameters(
+    method: str, task: str = CLASSIFICATION
+) -> Iterator[tuple[str, Parameter]]:
     """All options of a method: the argument's name, and the parameter."""
-    for parameter in parameters(METHODS[method]):
+    for parameter in parameters(class_of(method, task)):
         yield parameter.name, parameter
     if method == "atlas":
         for parameter in parameters("Atlas"):
@@ -99,12 +114,19 @@ def method_parameters(method: str) -> Iterator[tuple[str, Parameter]]:
                 yield _ATLAS + parameter.name, parameter
 
 
+def _all_parameters(method: str) -> Iterator[tuple[str, Parameter]]:
+    """Options of a method, for classes and for numbers."""
+    yield from method_parameters(method)
+    if method in REGRESSORS:
+        yield from method_parameters(method, REGRESSION)
+
+
 def methods_with(flag: str) -> list[str]:
     """The methods that have an option."""
     return [
         method
         for method in METHODS
-        if any(_flag(name) == flag for name, _ in method_parameters(method))
+        if any(_flag(name) == flag for name, _ in _all_parameters(method))
     ]
 
 
@@ -118,7 +140,7 @@ def add_parameters(parser: argparse.ArgumentParser, methods: Sequence[str]) -> N
     group = parser.add_argument_group(f"parameters of {kinds}")
     found: dict[str, Parameter] = {}
     for method in methods:
-        for name, parameter in method_parameters(method):
+        for name, parameter in _all_parameters(method):
             known = found.get(name)
             found[name] = parameter if known is None else known.joined(parameter)
     for name, parameter in found.items():
@@ -148,7 +170,7 @@ def chosen_parameters(args: argparse.Namespace) -> dict[str, Any]:
     return _DEFAULTS | given
 
 
-def make_estimator(method: str, settings: dict[str, Any]):
+def make_estimator(method: str, settings: dict[str, Any], task: str = CLASSIFICATION):
     """An estimator of a method, not fitted."""
     own = {n: v for n, v in settings.items() if not n.startswith(_ATLAS)}
     inner = {
@@ -156,12 +178,13 @@ def make_estimator(method: str, settings: dict[str, Any]):
     }
     if inner:
         own["atlas"] = locallin.Atlas(**inner)
-    return getattr(locallin, METHODS[method])(**own)
+    return getattr(locallin, class_of(method, task))(**own)
 
 
 def method_of(estimator) -> str:
     """The name of an estimator's method, or that of its class."""
-    names = {class_name: method for method, class_name in METHODS.items()}
+    both = (*METHODS.items(), *REGRESSORS.items())
+    names = {class_name: method for method, class_name in both}
     return names.get(type(estimator).__name__, type(estimator).__name__)
 
 

@@ -9,6 +9,7 @@ import locallin
 from locallin.cli._methods import (
     METHODS,
     SEARCHING,
+    TASKS,
     add_parameters,
     default_method,
     methods_with,
@@ -72,7 +73,8 @@ def make_parser(methods: Sequence[str] = (), files: Any = None) -> _Parser:
     """
     parser = _Parser(
         prog="locallin",
-        description="Locally linear classifiers: train, predict, explain.",
+        description="Locally linear classifiers and regressors: train, predict, "
+        "explain.",
         epilog="locallin COMMAND --help says more. Exit codes: 0 done, 1 failed, "
         "2 not understood, 130 interrupted.",
         allow_abbrev=False,
@@ -124,6 +126,13 @@ def _add_train(add, methods) -> None:
         metavar="FOLDER",
         help="with --stream: keep the state of the run there; after a crash the same "
         "command goes on from it",
+    )
+    command.add_argument(
+        "--task",
+        choices=("auto", *TASKS),
+        default="auto",
+        help="whether the label is a class or a number; auto is regression where the "
+        "label column, by its name, holds numbers with decimals (%(default)s)",
     )
     reading = _fitting(command, methods, METHODS)
     reading.add_argument(
@@ -220,7 +229,9 @@ def _columns(command) -> None:
 
 
 def _add_predict(add) -> None:
-    command = add("predict", "write the classes of the rows of a file, in any size")
+    command = add(
+        "predict", "write classes or numbers of the rows of a file, in any size"
+    )
     _model(command)
     command.add_file("data", metavar="DATA", help="file of rows, - for stdin")
     command.add_file(
@@ -228,10 +239,10 @@ def _add_predict(add) -> None:
     )
     command.add_argument(
         "--output",
-        choices=("label", "scores", "proba"),
+        choices=("label", "scores", "proba", "interval"),
         default="label",
-        help="what to write: the label alone, or with it scores or probabilities, as "
-        "CSV (%(default)s)",
+        help="what to write: the label or number alone, or with it scores, "
+        "probabilities, or an interval that 90 %% of rows lie in, as CSV (%(default)s)",
     )
     command.add_argument(
         "--proba",

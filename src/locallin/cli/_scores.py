@@ -90,6 +90,19 @@ def reliability_lines(bins: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+def number_scores(truth: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
+    """Root mean squared and mean absolute error, and R2; None where y is the same."""
+    missing = truth - predicted
+    error = float(np.mean(missing**2))
+    variance = float(truth.var())
+    return {
+        "rows": len(truth),
+        "rmse": error**0.5,
+        "mae": float(np.mean(np.abs(missing))),
+        "r2": 1 - error / variance if variance > 0 else None,
+    }
+
+
 def confusion_lines(confusion: np.ndarray, labels) -> list[str]:
     """A table of counts: rows are labels, columns what was predicted."""
     names = [str(label) for label in labels]

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from locallin import LocallyLinearClassifier, TableEncoder
+from locallin import TableEncoder
 from locallin.cli._files import Model
 from locallin.cli._parser import UsageError
 from locallin.cli._tables import signs_of
@@ -28,6 +28,7 @@ from locallin.data.predictions import rows_of_a_block
 from locallin.data.reading import blocks
 from locallin.data.source import Options
 from locallin.engine.sklearn_api import safe_indexing
+from locallin.methods.tables import TableEstimator
 
 _LARGEST_BLOCK = 16384
 # What an encoder calls its columns.
@@ -86,7 +87,7 @@ def _encoder_of(estimator: Any) -> Any:
     """What takes the rows first."""
     while steps := getattr(estimator, "steps", None):
         estimator = steps[0][1]
-    if isinstance(estimator, LocallyLinearClassifier):
+    if isinstance(estimator, TableEstimator):
         return estimator.encoder_
     return estimator
 
@@ -113,7 +114,8 @@ def model_blocks(
 
 
 def _blocks(model: Model, args, options: Options, size: int) -> Iterator[tuple]:
-    return blocks(args.data, size, options, model.classifier.classes_)
+    classes = getattr(model.classifier, "classes_", None)
+    return blocks(args.data, size, options, classes)
 
 
 def _table_blocks(

@@ -9,11 +9,13 @@ import numpy as np
 from scipy import sparse
 
 from locallin.cli._files import Model
+from locallin.cli._methods import CLASSIFICATION, REGRESSION
 from locallin.cli._parser import UsageError
 from locallin.cli._training import (
     Trained,
     about_data,
     check_classes,
+    check_task,
     ending,
     is_dense,
     make_pipeline,
@@ -47,6 +49,7 @@ class ScaledRows:
         self.n_rows = 0
         self._scaler: Any = None
         self._weight = 0.0
+        self._collects = args.task != REGRESSION
 
     def _must_unpack(self, X) -> bool:
         return self.dense and sparse.issparse(X)
@@ -62,14 +65,15 @@ class ScaledRows:
         for X, y, *weights in self.raw():
             self.n_rows += len(y)
             self._weight += float(weights[0].sum()) if weights else len(y)
-            classes = [np.unique(np.concatenate([*classes, np.unique(y)]))]
+            if self._collects:
+                classes = [np.unique(np.concatenate([*classes, np.unique(y)]))]
             if scaler is not None:
                 # Rows of norm 1 need nothing from the rows before.
                 getattr(scaler, "partial_fit", scaler.fit)(X)
         if not self._weight > 0:
             raise DataError(f"The weights of {self._source.name} have no positive sum.")
         self._scaler = scaler
-        return classes[0]
+        return classes[0] if classes else np.empty(0)
 
     def __call__(self):
         """A pass over the scaled rows; their weights have a mean of one."""
@@ -84,21 +88,28 @@ def train_in_blocks(args, settings: dict[str, Any]) -> Trained:
         raise UsageError("--max-iter does not count with --stream: give --epochs")
     began = time.perf_counter()
     rows = ScaledRows(args)
-    pipeline = make_pipeline(rows.scale, args.method, settings)
+    if args.task == "auto":
+        args.task = CLASSIFICATION
+    if args.task == REGRESSION:
+        check_task(args, settings)
+    pipeline = make_pipeline(rows.scale, args.method, settings, args.task)
     classifier = pipeline[-1]
     if not hasattr(classifier, "fit_stream"):
         advice = ": add --solver sgd" if args.method == "ll" else ""
         raise UsageError(f"--method {args.method} does not learn in blocks{advice}")
     classes = rows.survey(pipeline[0] if len(pipeline) > 1 else None)
-    check_classes(args, classes)
-    classifier.set_params(**with_classes(settings, classes))
+    told = {}
+    if args.task != REGRESSION:
+        check_classes(args, classes)
+        classifier.set_params(**with_classes(settings, classes))
+        told["classes"] = classes
     verbose = classifier.verbose
     classifier.set_params(verbose=max(verbose, int(sys.stderr.isatty())))
     interrupted = was_interrupted(
         classifier,
         lambda: classifier.fit_stream(
             rows,
-            classes=classes,
+            **told,
             epochs=args.epochs or _EPOCHS,
             checkpoint=args.checkpoint,
         ),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 
+from locallin.cli._methods import CLASSIFICATION, REGRESSION, REGRESSORS
 from locallin.cli._output import note
 from locallin.cli._parser import UsageError
 from locallin.data import DataError
@@ -77,18 +78,63 @@ def typed_table(args, table: Any, kinds: dict[str, str]) -> Any:
     return typed(str(args.data), table, kinds, signs_of(args))
 
 
-def check_label(args, columns: Columns, y: np.ndarray) -> None:
-    """Refuse a label that is no class, above all one that nobody has named."""
+def has_decimals(y: np.ndarray) -> bool:
+    """Whether labels are numbers, and not all of them whole."""
+    return y.dtype.kind in "iuf" and type_of_target(y).startswith("continuous")
+
+
+def _label_in_words(columns: Columns) -> str:
     name = columns.label_name
-    if columns.label is None:
-        return
-    what = f"column {columns.label + 1}" if name is None else f"the column {name!r}"
+    place = (columns.label or 0) + 1
+    return f"column {place}" if name is None else f"the column {name!r}"
+
+
+def find_task(args, columns: Columns, y: np.ndarray) -> str:
+    """What the label is: as was said, or as it plainly is, which is said aloud."""
+    task = getattr(args, "task", CLASSIFICATION)
+    named = columns.label is not None and not columns.guessed
+    if task == "auto":
+        found = named and has_decimals(y) and args.method in REGRESSORS
+        task = REGRESSION if found else CLASSIFICATION
+        if found:
+            note(
+                f"the label, {_label_in_words(columns)}, holds {len(np.unique(y))} "
+                "different numbers with decimals: this is regression; --task "
+                "classification says otherwise"
+            )
+    if task == REGRESSION:
+        as_numbers(args, y)
+    elif columns.label is not None:
+        _check_label(args, columns, y)
+    return task
+
+
+def as_numbers(args, y: np.ndarray) -> np.ndarray:
+    """Labels as numbers, or an error that says what they are."""
+    if args.method is not None and args.method not in REGRESSORS:
+        raise UsageError(
+            f"--task regression is for --method {', '.join(REGRESSORS)}, not "
+            f"{args.method}"
+        )
+    try:
+        return np.asarray(y).astype(float)
+    except ValueError:
+        raise DataError(
+            f"{args.data}: --task regression learns numbers, but a label is "
+            f"{str(y[0])!r}: --label names another column."
+        ) from None
+
+
+def _check_label(args, columns: Columns, y: np.ndarray) -> None:
+    """Refuse a label that is no class, above all one that nobody has named."""
+    what = _label_in_words(columns)
     n_classes = len(np.unique(y))
     numbers = y.dtype.kind in "iuf"
-    if numbers and type_of_target(y).startswith("continuous"):
+    if has_decimals(y):
         raise DataError(
             f"{args.data}: the label, {what}, holds {n_classes} different numbers with "
-            "decimals, which are no classes: --label names another column."
+            "decimals, which are no classes: --task regression learns numbers, and "
+            "--label names another column."
         )
     few = _MOST_GUESSED if numbers else max(_MOST_GUESSED, len(y) // 20)
     if columns.guessed and n_classes > few:

@@ -18,16 +18,21 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 import locallin
 from locallin.cli._files import Model, save_model
 from locallin.cli._methods import (
+    CLASSIFICATION,
     METHODS,
+    REGRESSION,
+    REGRESSORS,
     TABLE_METHOD,
     chosen_parameters,
     make_estimator,
+    method_parameters,
 )
 from locallin.cli._output import fitting, note
 from locallin.cli._parser import UsageError
 from locallin.cli._tables import (
+    as_numbers,
     asks_for_table,
-    check_label,
+    find_task,
     read_kinds,
     signs_of,
     tell_notes,
@@ -43,8 +48,8 @@ from locallin.encoding.table import TableEncoder
 from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
-from locallin.methods.locally_linear import LocallyLinearClassifier
 from locallin.methods.preparation import check_parameters
+from locallin.methods.tables import TableEstimator
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
 # A sparse matrix is made dense where this share of its entries is not zero.
@@ -99,8 +104,11 @@ def training_data(args) -> tuple[LabelledRows, Any, dict[str, Any]]:
     X, y, names = data
     if y is None:
         raise DataError(f"{args.data} has no labels to learn from.")
-    check_label(args, columns, y)
-    check_classes(args, np.unique(y))
+    args.task = find_task(args, columns, y)
+    if args.task == REGRESSION:
+        y = as_numbers(args, y)
+    else:
+        check_classes(args, np.unique(y))
     label, n_rows = _label_place(columns), len(y)
     if is_table(X):
         kinds = read_kinds(args, X, columns)
@@ -208,14 +216,19 @@ def scaling(args, X) -> str:
     return "maxabs" if sparse.issparse(X) else "standard"
 
 
-def make_pipeline(scale: str, method: str, settings: dict[str, Any]) -> Pipeline:
-    """Scaling and classifier, not fitted."""
-    classifier = ("classifier", make_estimator(method, settings))
+def make_pipeline(
+    scale: str, method: str, settings: dict[str, Any], task: str = CLASSIFICATION
+) -> Pipeline:
+    """Scaling and classifier or regressor, not fitted."""
+    name = "regressor" if task == REGRESSION else "classifier"
+    classifier = (name, make_estimator(method, settings, task))
     if scale == "none":
         return Pipeline([classifier])
     if scale == "table":
         encoder = TableEncoder(
-            target_means="auto", random_state=settings.get("random_state")
+            target_means="auto",
+            target_type="numbers" if task == REGRESSION else "auto",
+            random_state=settings.get("random_state"),
         )
         return Pipeline([("encoder", encoder), classifier])
     return Pipeline([("scaler", _SCALERS[scale]()), classifier])
@@ -224,7 +237,16 @@ def make_pipeline(scale: str, method: str, settings: dict[str, Any]) -> Pipeline
 def checked_settings(args) -> dict[str, Any]:
     """The parameters that were given, after the estimator has checked them."""
     settings = chosen_parameters(args)
-    estimator = make_estimator(args.method, settings)
+    task = getattr(args, "task", CLASSIFICATION)
+    known = {name for name, _ in method_parameters(args.method)}
+    if task == "auto" and not set(settings) <= known:
+        task = args.task = REGRESSION  # only regressors have such a parameter
+    if task == REGRESSION:
+        check_task(args, settings)
+    elif not set(settings) <= known:
+        strange = sorted(set(settings) - known)[0]
+        raise UsageError(f"--{strange.replace('_', '-')} is for --task regression")
+    estimator = make_estimator(args.method, settings, task)
     try:
         if args.method == TABLE_METHOD:
             validate_parameters(estimator)
@@ -235,6 +257,21 @@ def checked_settings(args) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
     return settings
+
+
+def check_task(args, settings: dict[str, Any]) -> None:
+    """Refuse a method, and options, that regression does not have."""
+    if args.method not in REGRESSORS:
+        raise UsageError(
+            f"--task regression is for --method {', '.join(REGRESSORS)}, not "
+            f"{args.method}"
+        )
+    known = {name for name, _ in method_parameters(args.method, REGRESSION)}
+    strange = sorted(set(settings) - known)
+    if strange:
+        raise UsageError(
+            f"--{strange[0].replace('_', '-')} is for classes, and this is regression"
+        )
 
 
 def with_classes(settings: dict[str, Any], y) -> dict[str, Any]:
@@ -285,7 +322,7 @@ def fit_model(
     _check_scaled(X, data)
     classifier = pipeline[-1]
     verbose = classifier.verbose
-    if isinstance(classifier, LocallyLinearClassifier) and sys.stderr.isatty():
+    if isinstance(classifier, TableEstimator) and sys.stderr.isatty():
         classifier.set_params(verbose=max(verbose, 1))  # it has no bar, but lines
     with _progress_bar(classifier):
         interrupted = was_interrupted(
@@ -314,11 +351,16 @@ def was_interrupted(classifier, fit) -> bool:
         try:
             fit()
         except KeyboardInterrupt:
-            if not hasattr(classifier, "classes_"):
+            if not is_left(classifier):
                 raise
             note("interrupted: the model is the one reached so far")
             return True
     return False
+
+
+def is_left(model) -> bool:
+    """Whether a fit has left a model."""
+    return any(hasattr(model, name) for name in ("classes_", "target_scale_"))
 
 
 def ending(began: float, interrupted: bool) -> dict[str, Any]:

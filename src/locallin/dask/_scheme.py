@@ -21,8 +21,9 @@ from locallin.engine.matrix import as_rows, find_nearest
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import row_views
-from locallin.methods.base import EpochClassifier, StreamLearner
+from locallin.methods.base import EpochClassifier
 from locallin.methods.joint import JointClassifier
+from locallin.methods.skeleton import StreamLearner
 from locallin.streams.state import LearningState
 
 

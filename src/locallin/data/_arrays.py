@@ -20,7 +20,7 @@ class ArrayTable:
     """Arrays, or what gives slices like arrays, as a table.
 
     ``X`` can be a dense array, a CSR matrix or an object with ``shape``, ``dtype`` and
-    slices; ``y`` and ``weights`` are arrays or None.
+    slices; ``y`` and ``weights`` are arrays or None; y may hold several numbers a row.
     """
 
     def __init__(self, name: str, X, y=None, weights=None, names=None):
@@ -32,8 +32,10 @@ class ArrayTable:
             raise DataError(f"{name}: X holds {X.dtype}, not numbers.")
         if not X.shape[0]:
             raise DataError(f"{name} has no rows.")
-        for what, part in (("y", y), ("weights", weights)):
-            if part is not None and tuple(part.shape) != (X.shape[0],):
+        for what, part, most in (("y", y, 2), ("weights", weights, 1)):
+            if part is None:
+                continue
+            if tuple(part.shape[:1]) != (X.shape[0],) or len(part.shape) > most:
                 raise DataError(
                     f"{name}: {what} has the shape {tuple(part.shape)} for "
                     f"{X.shape[0]} rows."

@@ -97,7 +97,7 @@ class Batches:
         ------
         X : {ndarray, CSR matrix} of shape (n_rows, n_features)
             A block of rows.
-        y : ndarray of shape (n_rows,) or None
+        y : ndarray of shape (n_rows,) or (n_rows, n_targets), or None
             Their labels.
         weights : ndarray of shape (n_rows,)
             Their weights, where the source has any: blocks are then of three parts.

@@ -235,7 +235,7 @@ def as_target(y, target_type: str, n_folds: int, rng) -> Target:
     """Standardised columns of the target, and folds."""
     y = np.asarray(y)
     if is_number_target(y, target_type):
-        values = y.astype(float)[:, None]
+        values = y.astype(float).reshape(len(y), -1)
     else:
         classes, encoded = np.unique(y, return_inverse=True)
         values = (encoded[:, None] == np.arange(len(classes))).astype(float)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
+    check_array,
     check_consistent_length,
     check_is_fitted,
     check_random_state,
@@ -426,7 +427,11 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                     "is None: target_means='all' and strategy='tree' are made of it."
                 )
             return None
-        y = column_or_1d(y, warn=True)
+        several = np.ndim(y) == 2 and np.shape(y)[1] > 1
+        if several and self.target_type == "numbers" and self.strategy != "tree":
+            y = check_array(y, dtype=float, input_name="y")
+        else:
+            y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         return y
 

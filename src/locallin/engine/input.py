@@ -17,12 +17,13 @@ _COMPRESSED = ("csr", "csc", "bsr")
 
 
 def checked_data(
-    estimator, X, y="no_validation", *, reset: bool, finite: bool | str = True
+    estimator, X, y="no_validation", *, reset: bool, finite: bool | str = True, **more
 ) -> Any:
     """Check X, and y, as scikit-learn does; NaN and infinity later if not finite.
 
     With ``finite="allow-nan"``, NaN is a missing value, and infinity an error.
-    A sparse X comes back as a CSR matrix whose entries are sorted and not repeated.
+    ``more`` are further arguments of scikit-learn's check, for y. A sparse X comes
+    back as a CSR matrix whose entries are sorted and not repeated.
     """
     if not (reset or finite) and _is_ready(estimator, X):
         return X
@@ -39,6 +40,7 @@ def checked_data(
                 dtype=_FLOATS,
                 order="C",
                 ensure_all_finite=finite,
+                **more,
             )
     except (TypeError, ValueError) as error:
         found = find_text(X)

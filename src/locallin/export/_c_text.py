@@ -4,11 +4,7 @@ HEAD = """\
 /* KIND in C99. Needs no library but math.h (-lm) and allocates nothing.
  *
  * void @_scores(const float *x, float *scores)
- *     x: @@_FEATURES numbers. scores: @@_SCORES numbers, one per class; for two
- *     classes one number, positive for the second.
- * int @_predict(const float *x)
- *     Index of the class; its name is @_classes[index].
-MORE *
+WHATMORE *
 NUMBERS
  * Local arrays take at most STACK bytes of the stack.
  */
@@ -17,6 +13,23 @@ NUMBERS
 
 #include <math.h>
 
+"""
+
+CLASSES = """\
+ *     x: @@_FEATURES numbers. scores: @@_SCORES numbers, one per class; for two
+ *     classes one number, positive for the second.
+ * int @_predict(const float *x)
+ *     Index of the class; its name is @_classes[index].
+"""
+
+SEVERAL = """\
+ *     x: @@_FEATURES numbers. scores: @@_SCORES numbers that are predicted.
+"""
+
+NUMBER = """\
+ *     x: @@_FEATURES numbers. scores: the number that is predicted.
+ * float @_predict(const float *x)
+ *     The same number.
 """
 
 TELL_PROBA = """\
@@ -62,6 +75,15 @@ static inline int @_predict(const float *x)
 }
 """
 
+PREDICT_NUMBER = """\
+static inline float @_predict(const float *x)
+{
+    float score;
+    @_scores(x, &score);
+    return score;
+}
+"""
+
 PREDICT_MANY = """\
 static inline int @_predict(const float *x)
 {
@@ -85,13 +107,15 @@ BODY}
 CONTRIBUTIONS = """\
 static inline void @_contributions(const float *x, float *parts)
 {
-    const int best = @_predict(x);
-STAGES    for (int k = 0; k <= @@_FEATURES; k++)
+FIND_BESTSTAGES    for (int k = 0; k <= @@_FEATURES; k++)
         parts[k] = 0.0f;
     @_parts(ROW, SCORE, @_column, parts, parts + @@_FEATURES);
 }
 """
 
+FIND_BEST = "    const int best = @_predict(x);\n"
+CONTRIBUTIONS = CONTRIBUTIONS.replace("FIND_BEST", FIND_BEST)
+THE_NUMBER = "0, 1.0f"
 THE_ONE = "0, best ? 1.0f : -1.0f"
 THE_BEST = "best, 1.0f"
 

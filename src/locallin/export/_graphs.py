@@ -204,7 +204,7 @@ def anchored_scores(g: Graph, model, rows: Inputs) -> str:
 
 
 def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:
-    """Scores of an EnsembleClassifier, from those of its members."""
+    """Scores of a mean, from those of its members."""
     parts = []
     for member in model.members_:
         if getattr(member, "feature_map_", None) is not None:
@@ -216,7 +216,8 @@ def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:
     total = parts[0]
     for part in parts[1:]:
         total = g("Add", total, part)
-    return g("Mul", total, np.float32(model.scale_ / len(parts)))
+    scale = getattr(model, "scale_", 1.0)
+    return g("Mul", total, np.float32(scale / len(parts)))
 
 
 def latent_scores(g: Graph, model, rows: Inputs) -> str:

@@ -1,4 +1,4 @@
-"""A fitted classifier as a C99 header that needs nothing but math.h."""
+"""A fitted model as a C99 header that needs nothing but math.h."""
 
 import re
 from typing import Any
@@ -16,16 +16,17 @@ from locallin.export._codings import kind_of
 from locallin.export._columns import columns_of_features
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.latent import dual_exponent
-from locallin.methods.anchored import AnchoredClassifier
-from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.locally_linear import LocallyLinearClassifier
+from locallin.methods.anchored import AnchoredEstimator
+from locallin.methods.ensemble import Ensemble, number_of_targets
 from locallin.methods.ml3 import ML3Classifier
+from locallin.methods.regression import ScoringRegressor
+from locallin.methods.tables import TableEstimator
 
 __all__ = ["to_c"]
 
 
 def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
-    """Write a fitted classifier as a C99 header without dependencies.
+    """Write a fitted classifier or regressor as a C99 header without dependencies.
 
     The header has the parameters as constant arrays and two functions, three where
     the classifier has probabilities::
@@ -37,15 +38,18 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     ``<name>_scores`` writes what ``decision_function`` returns for the row x, one
     score for two classes. ``<name>_predict`` returns the index of the class, whose
     name is in the array ``<name>_classes``. ``<name>_proba`` writes what
-    ``predict_proba`` returns, one number for each class. They work in single precision,
+    ``predict_proba`` returns, one number for each class. Of a regressor,
+    ``<name>_scores`` writes what ``predict`` returns, and ``<name>_predict``, which
+    there is for one target, returns it as a float. They work in single precision,
     allocate nothing, and use a fixed amount of stack, which a comment in the header
     states.
 
     Parameters
     ----------
-    estimator : fitted classifier or Pipeline
+    estimator : fitted classifier, regressor or Pipeline
         LLSVMClassifier (without a feature map, or with PiecewiseLinearEncoder),
-        LLSVMClassifierCV, SAPLClassifier, DULLSVMClassifier or ML3Classifier, or a
+        LLSVMClassifierCV, SAPLClassifier, DULLSVMClassifier or ML3Classifier,
+        LLSVMRegressor, SAPLRegressor or DULLSVMRegressor, a mean of these, or a
         pipeline that ends in one of them after any number of StandardScaler,
         MinMaxScaler, MaxAbsScaler and PiecewiseLinearEncoder, or TableEncoder as the
         first step. With an encoder a row may have NaN in the place of missing values;
@@ -60,7 +64,8 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
         It writes what each entry of x adds to the score of the predicted class, and
         then the bias: <NAME>_FEATURES + 1 numbers that add up to the score, those of
         :func:`locallin.inspection.explain`. The score of the first of two classes is
-        that of the second with its sign changed.
+        that of the second with its sign changed. Of a regressor, which must have one
+        target, they add up to the prediction.
 
     Returns
     -------
@@ -89,7 +94,7 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
             f"name={name!r} cannot begin a name in C: use letters, digits and _, "
             "beginning with a letter."
         )
-    if isinstance(estimator, LocallyLinearClassifier):
+    if isinstance(estimator, TableEstimator):
         estimator = estimator.to_pipeline()
     steps, model = _steps_of(estimator)
     check_is_fitted(model)
@@ -100,8 +105,7 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     write(header, model, row)
     if contributions:
         header.table("column", columns_of_features(steps, model), kind="int")
-        score = piece.THE_ONE if len(model.classes_) == 2 else piece.THE_BEST
-        text = piece.CONTRIBUTIONS.replace("SCORE", score).replace("ROW", row.name)
+        text = _contributions(model).replace("ROW", row.name)
         header.function(piece.TELL_CONTRIBUTIONS, text.replace("STAGES", stages))
     if hasattr(model, "predict_proba"):
         header.function(piece.TELL_PROBA, probabilities(header, model.link()))
@@ -112,18 +116,41 @@ def _body_of(model):
     """What writes the scores of a model."""
     if isinstance(model, ML3Classifier):
         return _latent_body
-    if isinstance(model, EnsembleClassifier):
+    if isinstance(model, Ensemble):
         return _mean_body
-    if isinstance(model, AnchoredClassifier):
+    if isinstance(model, AnchoredEstimator):
         return _anchored_body
     raise TypeError(
         f"to_c has no {type(model).__name__}: it takes LocallyLinearClassifier, "
-        "LLSVMClassifier, SAPLClassifier, DULLSVMClassifier and ML3Classifier."
+        "LLSVMClassifier, SAPLClassifier, DULLSVMClassifier and ML3Classifier, and the "
+        "regressors LocallyLinearRegressor, LLSVMRegressor, SAPLRegressor and "
+        "DULLSVMRegressor."
     )
 
 
+def _contributions(model) -> str:
+    """The function that writes contributions to the score that is predicted."""
+    one = _number_of_scores(model) == 1
+    if not isinstance(model, ScoringRegressor):
+        score = piece.THE_ONE if one else piece.THE_BEST
+        return piece.CONTRIBUTIONS.replace("SCORE", score)
+    if not one:
+        raise ValueError(
+            f"contributions=True is for one target, but {type(model).__name__} has "
+            f"{number_of_targets(model)}: export it without, or fit one for each."
+        )
+    text = piece.CONTRIBUTIONS.replace("SCORE", piece.THE_NUMBER)
+    return text.replace(piece.FIND_BEST, "")
+
+
+def _number_of_scores(model) -> int:
+    if isinstance(model, ScoringRegressor):
+        return number_of_targets(model)
+    return 1 if len(model.classes_) == 2 else len(model.classes_)
+
+
 def _steps_of(estimator) -> tuple[list, Any]:
-    """The transformers of a pipeline, and the classifier."""
+    """The transformers of a pipeline, and the model."""
     if not isinstance(estimator, Pipeline):
         return [], estimator
     steps = [step for _, step in estimator.steps if step not in (None, "passthrough")]
@@ -213,8 +240,8 @@ def _mean_body(header: "_Header", model, row: Row) -> None:
         calls += piece.ADD_MEMBER.replace("MEMBER", f"m{number}")
         parts += piece.ADD_PARTS.replace("MEMBER", f"m{number}")
     calls, parts = (text.replace("ROW", row.name) for text in (calls, parts))
-    header.stack += deepest + 4 * len(model.classes_)
-    factor = _number(model.scale_ / len(model.members_))
+    header.stack += deepest + 4 * _number_of_scores(model)
+    factor = _number(getattr(model, "scale_", 1.0) / len(model.members_))
     header.scores = piece.MEAN.replace("CALLS", calls).replace("FACTOR", factor)
     header.add_parts(row.name, parts.replace("FACTOR", factor))
 
@@ -331,23 +358,28 @@ class _Header:
         self.takes_missing |= other.takes_missing
 
     def text(self, model, n_features: int) -> str:
-        n_classes = len(model.classes_)
-        n_scores = 1 if n_classes == 2 else n_classes
+        n_scores = _number_of_scores(model)
         self.size("FEATURES", n_features)
-        self.size("CLASSES", n_classes)
+        if isinstance(model, ScoringRegressor):
+            what, classes = (piece.NUMBER if n_scores == 1 else piece.SEVERAL), []
+            predict = piece.PREDICT_NUMBER if n_scores == 1 else ""
+        else:
+            self.size("CLASSES", len(model.classes_))
+            what, classes = piece.CLASSES, [_class_table(model.classes_)]
+            predict = piece.PREDICT_TWO if n_scores == 1 else piece.PREDICT_MANY
         self.size("SCORES", n_scores)
         stack = (self.stack + 4 * n_scores) * (2 if self.contributions else 1)
         gaps = piece.GAPS if self.takes_missing else piece.NO_GAPS
-        head = piece.HEAD.replace("KIND", type(model).__name__)
+        head = piece.HEAD.replace("KIND", type(model).__name__).replace("WHAT", what)
         head = head.replace("STACK", str(stack)).replace("MORE", self._told)
         head = head.replace("NUMBERS", gaps)
         scores = "".join(self._stages) + self.scores
         pieces = [
             head + "\n".join(self._sizes) + "\n",
-            _class_table(model.classes_),
+            *classes,
             *self._pieces,
             piece.SCORES.replace("BODY", scores),
-            piece.PREDICT_TWO if n_classes == 2 else piece.PREDICT_MANY,
+            predict,
             *self._functions,
             "#endif",
         ]

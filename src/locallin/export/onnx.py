@@ -17,13 +17,18 @@ from locallin.export import _graphs, _reason_graphs, _table_graphs
 from locallin.export._columns import columns_of_features
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.dullsvm import DULLSVMClassifier
-from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
+from locallin.methods.ensemble import (
+    EnsembleClassifier,
+    EnsembleRegressor,
+    number_of_targets,
+)
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.llsvm_cv import LLSVMClassifierCV
-from locallin.methods.locally_linear import LocallyLinearClassifier
+from locallin.methods.llsvm_regressor import LLSVMRegressor
 from locallin.methods.ml3 import ML3Classifier
-from locallin.methods.sapl import SAPLClassifier
+from locallin.methods.sapl import SAPLClassifier, SAPLRegressor
+from locallin.methods.tables import TableEstimator
 
 __all__ = ["register", "to_onnx"]
 
@@ -49,6 +54,14 @@ _LOCAL_MODELS: dict[type, Callable[..., _reason_graphs.LocalModel]] = {
 }
 _LOCAL_MODELS[EnsembleClassifier] = partial(
     _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
+)
+_REGRESSORS: dict[type, Callable[..., str]] = {
+    LLSVMRegressor: _graphs.anchored_scores,
+    SAPLRegressor: _graphs.anchored_scores,
+    DULLSVMRegressor: _graphs.anchored_scores,
+}
+_REGRESSORS[EnsembleRegressor] = partial(
+    _graphs.mean_scores, builders=dict(_REGRESSORS)
 )
 _TRANSFORMERS: dict[type, Callable[..., str]] = {
     AdaptiveCoding: _graphs.anchor_weights,
@@ -77,7 +90,8 @@ def to_onnx(
     where missing). A classifier has two outputs: ``label``, and
     ``scores`` of shape (n_samples, n_scores) as ``decision_function`` returns them
     (one column for two classes), or ``probabilities`` of shape (n_samples,
-    n_classes) where it has ``predict_proba``. A transformer has one, ``variable``.
+    n_classes) where it has ``predict_proba``. A regressor has one, ``variable`` of
+    shape (n_samples, n_targets), and so has a transformer.
 
     Distances are computed in double precision, because a small difference of large
     squares is all that tells near anchors apart; so is the kernel of
@@ -126,7 +140,7 @@ def to_onnx(
     """
     skl2onnx = import_optional("skl2onnx", "onnx")
     register()
-    if isinstance(model, LocallyLinearClassifier):
+    if isinstance(model, TableEstimator):
         model = model.to_pipeline()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
         raise ValueError(
@@ -218,6 +232,13 @@ def register() -> None:
                 "nocl": [True, False],
                 "output_class_labels": [False],
             },
+        )
+    for kind, build in _REGRESSORS.items():
+        skl2onnx.update_registered_converter(
+            kind,
+            f"Locallin{kind.__name__}",
+            _regressor_shapes,
+            _transformer_converter(build),
         )
     for kind, build in _TRANSFORMERS.items():
         skl2onnx.update_registered_converter(
@@ -315,6 +336,13 @@ def _classifier_converter(build):
         graph.name(scores, second.full_name)
 
     return convert
+
+
+def _regressor_shapes(operator) -> None:
+    types = import_optional("skl2onnx.common.data_types", "onnx")
+    n_rows = operator.inputs[0].get_first_dimension()
+    n_targets = number_of_targets(operator.raw_operator)
+    operator.outputs[0].type = types.FloatTensorType([n_rows, n_targets])
 
 
 def _transformer_shapes(operator) -> None:

@@ -1,4 +1,4 @@
-"""Smaller copies of fitted classifiers."""
+"""Smaller copies of fitted models."""
 
 from copy import copy
 
@@ -10,17 +10,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.invariants import InvalidModelError, check_fitted
 from locallin.engine.matrix import as_rows
-from locallin.methods.anchored import AnchoredClassifier, row_views
+from locallin.methods.anchored import AnchoredEstimator, row_views
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.base import (
-    EpochClassifier,
-    ScoringClassifier,
-    forget_learning,
-)
-from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.locally_linear import LocallyLinearClassifier
+from locallin.methods.base import ScoringClassifier
+from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
+from locallin.methods.regression import ScoringRegressor
+from locallin.methods.skeleton import (
+    EpochEstimator,
+    ScoringEstimator,
+    forget_learning,
+)
+from locallin.methods.tables import TableEstimator
 
 __all__ = ["CompressedClassifier", "compress"]
 
@@ -40,18 +42,18 @@ _ARRAYS = (
 
 
 def compress(estimator, *, dtype: str = "float32", X=None):
-    """Copy a fitted classifier with smaller weights and without idle anchors.
+    """Copy a fitted model with smaller weights and without idle anchors.
 
     The copy is for prediction: what ``partial_fit`` and ``warm_start`` would go on
     from is left out. The estimator itself stays as it is.
 
     Parameters
     ----------
-    estimator : fitted classifier
-        Any classifier of this library, or a pipeline that ends in one: the steps
-        before it stay as they are.
+    estimator : fitted classifier or regressor
+        Any classifier or regressor of this library, or a pipeline that ends in one:
+        the steps before it stay as they are.
     dtype : {"float32", "float16"}, default="float32"
-        Type of the weights, "float32" for LocallyLinearClassifier and
+        Type of the weights, "float32" for regressors, LocallyLinearClassifier and
         EnsembleClassifier. "float32" returns an estimator of the same class; scores
         change by about 1e-6 of their size. "float16" returns a
         :class:`CompressedClassifier`, whose weights and anchors are rounded to 11
@@ -65,7 +67,7 @@ def compress(estimator, *, dtype: str = "float32", X=None):
 
     Returns
     -------
-    classifier
+    classifier or regressor
         The smaller copy.
 
     See Also
@@ -90,15 +92,20 @@ def compress(estimator, *, dtype: str = "float32", X=None):
     """
     if isinstance(estimator, Pipeline):
         return _compressed_pipeline(estimator, dtype, X)
-    if isinstance(estimator, LocallyLinearClassifier | EnsembleClassifier):
+    if isinstance(estimator, TableEstimator | Ensemble):
         return _compressed_mean(estimator, dtype, X)
-    if not isinstance(estimator, ScoringClassifier):
+    if not isinstance(estimator, ScoringEstimator):
         raise TypeError(
-            f"compress has no {type(estimator).__name__}: it takes a classifier of "
-            "this library, or a pipeline that ends in one."
+            f"compress has no {type(estimator).__name__}: it takes a classifier or "
+            "regressor of this library, or a pipeline that ends in one."
         )
     if dtype not in ("float32", "float16"):
         raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float16'.")
+    if dtype == "float16" and isinstance(estimator, ScoringRegressor):
+        raise ValueError(
+            f"dtype='float16' has 11 bits, which are enough to tell classes apart, but "
+            f"{type(estimator).__name__} predicts numbers: choose dtype='float32'."
+        )
     check_is_fitted(estimator)
     check_fitted(estimator)
     small = _separate_copy(estimator)
@@ -128,7 +135,7 @@ def _compressed_mean(estimator, dtype: str, X):
             "of members: choose dtype='float32', or compress its members."
         )
     small = copy(estimator)
-    if isinstance(estimator, LocallyLinearClassifier):
+    if isinstance(estimator, TableEstimator):
         if X is not None and estimator.encoder_ is not None:
             X = estimator.encoder_.transform(X)
         small.model_ = _compressed_mean(estimator.model_, dtype, X)
@@ -319,7 +326,7 @@ def _check_packed(compressed: CompressedClassifier) -> None:
 def _separate_copy(estimator):
     """Copy the estimator and its parts, not their arrays."""
     new = copy(estimator)
-    if isinstance(new, EpochClassifier):
+    if isinstance(new, EpochEstimator):
         forget_learning(new)
     for part in ("coding_", "atlas_"):
         if part in vars(new):
@@ -367,7 +374,7 @@ def _drop_idle(estimator, X) -> None:
         )
     if isinstance(estimator, ML3Classifier):
         _drop_models(estimator, X)
-    elif isinstance(estimator, AnchoredClassifier):
+    elif isinstance(estimator, AnchoredEstimator):
         _drop_anchors(estimator, X)
 
 

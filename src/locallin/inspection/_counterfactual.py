@@ -17,7 +17,12 @@ from locallin.inspection._search import (
 )
 from locallin.inspection.columns import with_values
 from locallin.inspection.text import html_table, shown_value, table
-from locallin.inspection.unwrap import View, import_package, require_local_models
+from locallin.inspection.unwrap import (
+    View,
+    classifier_in,
+    import_package,
+    require_local_models,
+)
 
 _ROWS_IN_TEXT = 20
 _WORDS = {"row", "feature", "decision", "model"}
@@ -211,6 +216,7 @@ def counterfactual(
     """
     if not beyond > 0:
         raise ValueError(f"beyond={beyond!r}: choose a fraction above 0.")
+    classifier_in(estimator, "counterfactual")
     view = View(estimator, X, "counterfactual", feature_names)
     classifier = view.classifier
     require_local_models(classifier, "counterfactual")

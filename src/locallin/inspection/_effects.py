@@ -18,6 +18,7 @@ from locallin.inspection.unwrap import (
     View,
     check_count,
     import_package,
+    labels_of,
     require_local_models,
 )
 
@@ -254,8 +255,8 @@ def global_effects(
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library, or one inside of pipelines, searches and
+    estimator : classifier or regressor
+        A fitted one of the library, or one inside of pipelines, searches and
         others, see :func:`explain`.
     X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
@@ -336,7 +337,7 @@ def global_effects(
 
 def _summed_up(view: View, feature_names, classes):
     """Contributions, strongest local models and their names, block by block."""
-    n_scores = len(view.classifier.classes_)
+    n_scores = len(labels_of(view.classifier))
     size = max(1, _BLOCK_BYTES // (8 * n_scores * len(view.origins)))
     parts, strongest = [], []
     for start in range(0, len(view), size):

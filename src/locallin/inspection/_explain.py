@@ -11,10 +11,12 @@ from locallin.inspection.columns import as_frame_like, count_columns
 from locallin.inspection.text import html_table, plain, shown_value, signed, table
 from locallin.inspection.unwrap import (
     View,
-    by_score,
     check_count,
     import_package,
+    is_regressor,
+    labels_of,
     require_local_models,
+    scores_of,
 )
 
 # Rows that ``str`` writes out.
@@ -32,7 +34,8 @@ class Explanation:
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_scores)
-        Scores, as ``decision_function`` of the classifier gives them.
+        Scores, as ``decision_function`` of the classifier or ``predict`` of the
+        regressor gives them.
     bias : ndarray of shape (n_samples, n_scores)
         Local intercepts; with a reference, its score under the row's local model.
     contributions : ndarray of shape (n_samples, n_scores, n_columns)
@@ -48,14 +51,16 @@ class Explanation:
     feature_names : ndarray of shape (n_columns,)
         Names of the columns.
     classes : ndarray of shape (n_scores,)
-        The class that each score speaks for.
-    predicted : ndarray of shape (n_samples,)
-        Classes that the estimator predicts.
+        The class that each score speaks for; of a regressor the name of each target.
+    predicted : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        What the estimator predicts.
     top : int or None, default=None
         Number of features that tables show for each score; they put the others
         together. None shows all.
     start : int, default=0
         Number of the first row in tables.
+    of_numbers : bool, default=False
+        Whether the scores are the predictions of a regressor.
 
     See Also
     --------
@@ -73,6 +78,7 @@ class Explanation:
     predicted: np.ndarray
     top: int | None = None
     start: int = 0
+    of_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -111,8 +117,8 @@ class Explanation:
         row : int, default=0
             Position of the row.
         class_label : object, default=None
-            Class whose score is looked at. None is the predicted class where its
-            score is there, and the first of ``classes`` otherwise.
+            Class, or target, whose score is looked at. None is the predicted class
+            where its score is there, and the first of ``classes`` otherwise.
 
         Returns
         -------
@@ -203,15 +209,17 @@ class Explanation:
         """Title, header and lines of the table of one score."""
         row = self._position(row)
         score = self._score_of(row, class_label)
-        title = (
-            f"row {self.start + row}: predicted {self.predicted[row]}, "
-            f"score of {self.classes[score]}"
-        )
+        label = self.classes[score]
+        if self.of_numbers:
+            title, last = f"row {self.start + row}: predicted {label}", "= prediction"
+        else:
+            title = f"row {self.start + row}: predicted {self.predicted[row]}, "
+            title, last = f"{title}score of {label}", "= score"
         lines = [
             (name, "" if value is None else shown_value(value), signed(contribution))
             for name, value, contribution in self._terms(row, score)
         ]
-        lines.append(("= score", "", signed(self.scores[row, score])))
+        lines.append((last, "", signed(self.scores[row, score])))
         return title, ("feature", "value", "contribution"), lines
 
     def _position(self, row: int) -> int:
@@ -223,6 +231,8 @@ class Explanation:
         return row % len(self)
 
     def _score_of(self, row: int, class_label) -> int:
+        if class_label is None and self.of_numbers:
+            return 0
         wanted = self.predicted[row] if class_label is None else class_label
         found = np.flatnonzero(self.classes == wanted)
         if len(found):
@@ -272,12 +282,13 @@ def explain(
     The contribution of column k is h_ck, and b_c(x) is the bias. Nothing is sampled
     or approximated. The contributions say how the model arrives at the score of this
     row; how the score changes away from the row also depends on how w(x) changes, see
-    :func:`counterfactual`.
+    :func:`counterfactual`. The scores of a regressor are its predictions, and the
+    contributions are in the unit of y.
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library, or one inside of fitted pipelines,
+    estimator : classifier or regressor
+        A fitted one of the library, or one inside of fitted pipelines,
         searches, ``FrozenEstimator``, ``CalibratedClassifierCV`` (with one
         classifier), ``FixedThresholdClassifier`` and ``TunedThresholdClassifierCV``.
         Scalers, imputers, encoders, bins, selections, feature maps and other steps
@@ -294,7 +305,8 @@ def explain(
     classes : array-like, default=None
         Classes whose scores are explained. None takes all scores; for two classes
         that is the one score of ``classes_[1]``. The score of ``classes_[0]`` is
-        the same with its sign changed.
+        the same with its sign changed. Of a regressor, names of targets: y, or y0, y1,
+        ... of several.
     top : int, default=None
         Number of columns that tables show for each score. The arrays hold all.
     reference : array-like of shape (n_features,) or frame of one row, default=None
@@ -361,8 +373,10 @@ def explain_view(
     """Explanation of rows that are looked at."""
     classifier = view.classifier
     require_local_models(classifier, "explain")
-    scores = by_score(classifier.decision_function(view.rows))
-    chosen, signs, labels = _chosen_scores(classifier.classes_, classes)
+    scores = scores_of(classifier, view.rows)
+    chosen, signs, labels = _chosen_scores(
+        labels_of(classifier), classes, is_regressor(classifier)
+    )
     signs = signs.astype(scores.dtype)
     weights = classifier.local_coef(view.rows)[:, chosen] * signs[:, None]
     bias = classifier.local_intercept(view.rows)[:, chosen] * signs
@@ -381,6 +395,7 @@ def explain_view(
         classes=labels,
         predicted=view.estimator.predict(view.stages[0]),
         top=top,
+        of_numbers=is_regressor(classifier),
     )
 
 
@@ -418,9 +433,9 @@ def _place_of(label, known: np.ndarray) -> int:
     return int(found[0])
 
 
-def _chosen_scores(known: np.ndarray, wanted):
+def _chosen_scores(known: np.ndarray, wanted, of_numbers: bool):
     """Columns of the scores, their signs, and the classes they speak for."""
-    two = len(known) == 2
+    two = len(known) == 2 and not of_numbers
     columns = np.array([1]) if two else np.arange(len(known))
     if wanted is not None:
         labels = np.atleast_1d(np.asarray(wanted))

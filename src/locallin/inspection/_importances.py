@@ -3,8 +3,8 @@
 import numpy as np
 
 from locallin.inspection.origins import MIXED, followed_by, trace
-from locallin.inspection.unwrap import Steps, classifier_in
-from locallin.methods.ensemble import EnsembleClassifier
+from locallin.inspection.unwrap import Steps, model_in
+from locallin.methods.ensemble import Ensemble
 
 
 def feature_importances(estimator) -> np.ndarray:
@@ -18,12 +18,12 @@ def feature_importances(estimator) -> np.ndarray:
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library whose local models are linear, a mean of
+    estimator : classifier or regressor
+        A fitted one of the library whose local models are linear, a mean of
         such, or a fitted pipeline that ends in one. Where every step tells which column
         its outputs come from, as :class:`~locallin.TableEncoder` and scalers do, the
         squares of a column's outputs are summed, and the features are the columns of
-        X; else they are those that the classifier sees.
+        X; else they are those that it sees.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def feature_importances(estimator) -> np.ndarray:
     >>> selector.fit(X, y).get_support(indices=True)
     array([0, 1])
     """
-    steps, classifier = classifier_in(estimator, "feature_importances")
+    steps, classifier = model_in(estimator, "feature_importances")
     squares = _mean_squares(classifier)
     origins = _origins(steps)
     if origins is not None:
@@ -62,7 +62,7 @@ def feature_importances(estimator) -> np.ndarray:
 
 def _mean_squares(classifier) -> np.ndarray:
     """Mean square weight of each feature that the classifier sees."""
-    if isinstance(classifier, EnsembleClassifier):
+    if isinstance(classifier, Ensemble):
         return np.mean([_mean_squares(one) for one in classifier.members_], axis=0)
     weights = _weights(classifier)
     if weights is None:

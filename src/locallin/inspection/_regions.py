@@ -12,12 +12,19 @@ from scipy.spatial.distance import pdist
 from sklearn.utils import check_consistent_length, column_or_1d
 
 from locallin.inspection.text import html_table, number, table
-from locallin.inspection.unwrap import View, check_count, import_package
-from locallin.methods.anchored import AnchoredClassifier, row_views
+from locallin.inspection.unwrap import (
+    View,
+    by_score,
+    check_count,
+    import_package,
+    is_regressor,
+    labels_of,
+)
+from locallin.methods.anchored import AnchoredEstimator, row_views
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
-from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.preparation import validated_rows
 
@@ -46,12 +53,18 @@ class Region:
         classes where y is not given.
     accuracy : float or None
         Share of its rows that are predicted right; NaN where it has none, and None
-        where y is not given.
+        where y is not given, or is numbers.
     top : tuple of (str, float)
         The columns that move its scores most: the standard deviation over all rows of
         what the column adds to the score, or for more than two classes to the
         difference of two scores, the largest. For two classes a column of one feature
         has the sign of its weight. Empty where local models have no weights.
+    mean : float or None, default=None
+        Mean of y of its rows, of what is predicted where y is not given; None where y
+        is classes. Of several targets, the mean of all.
+    r2 : float or None, default=None
+        1 - mean squared error / variance of y of its rows; NaN where they are fewer
+        than two, and None where y is not given, or is classes.
 
     See Also
     --------
@@ -67,6 +80,8 @@ class Region:
     classes: dict
     accuracy: float | None
     top: tuple[tuple[str, float], ...]
+    mean: float | None = None
+    r2: float | None = None
 
     @property
     def name(self) -> str:
@@ -75,14 +90,14 @@ class Region:
 
 
 class Regions(Sequence):
-    """Local models of a classifier, those with the most rows first.
+    """Local models of a classifier or regressor, those with the most rows first.
 
     Parameters
     ----------
     regions : sequence of Region
         The local models.
     class_labels : array-like of shape (n_classes,)
-        The classes of the classifier.
+        The classes of the classifier; names of the targets of a regressor.
 
     See Also
     --------
@@ -108,8 +123,7 @@ class Regions(Sequence):
         Returns
         -------
         pandas.DataFrame
-            The fields of :class:`Region` as columns, without ``owner`` where no model
-            has one, and ``accuracy`` where y was not given.
+            The fields of :class:`Region` as columns, without those that no model has.
         """
         pandas = import_package("pandas", "Regions.to_frame")
         names = [field.name for field in fields(Region)]
@@ -119,9 +133,11 @@ class Regions(Sequence):
         )
         empty = [
             name
-            for name in ("owner", "accuracy")
+            for name in ("owner", "accuracy", "mean", "r2")
             if all(getattr(region, name) is None for region in self.regions)
         ]
+        if "mean" not in empty:
+            empty.append("classes")
         return frame.drop(columns=empty)
 
     def to_text(self, limit: int | None = _MODELS_IN_TEXT) -> str:
@@ -148,8 +164,12 @@ class Regions(Sequence):
         shown = self.regions[:limit]
         columns = ["model", "rows", "share", "overlap", "classes", "top features"]
         accuracy = any(region.accuracy is not None for region in shown)
-        if accuracy:
-            columns.insert(4, "accuracy")
+        numbers = any(region.mean is not None for region in shown)
+        known = any(region.r2 is not None for region in shown)
+        if numbers:
+            columns[4] = "mean"
+        if accuracy or known:
+            columns.insert(4, "R2" if known else "accuracy")
         lines = []
         for region in shown:
             classes = " ".join(f"{c}:{n}" for c, n in list(region.classes.items())[:4])
@@ -160,7 +180,11 @@ class Regions(Sequence):
                 region.name, str(region.rows), _percent(region.share),
                 _percent(region.overlap), classes, top,
             ]  # fmt: skip
-            if accuracy:
+            if numbers:
+                line[4] = number(region.mean)
+            if known:
+                line.insert(4, number(region.r2))
+            elif accuracy:
                 line.insert(4, _percent(region.accuracy))
             lines.append(line)
         return columns, lines
@@ -186,13 +210,13 @@ def regions(
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library, or one inside of pipelines, searches and
+    estimator : classifier or regressor
+        A fitted one of the library, or one inside of pipelines, searches and
         others, see :func:`explain`.
     X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
     y : array-like of shape (n_samples,), default=None
-        Their classes.
+        Their classes or numbers.
     feature_names : sequence of str, default=None
         Names of the columns of X; see :func:`explain`.
     top : int or None, default=3
@@ -227,9 +251,12 @@ def regions(
     classifier = view.classifier
     predicted = estimator.predict(X)
     seen = predicted
+    of_numbers = is_regressor(classifier)
     if y is not None:
-        seen = column_or_1d(y)
+        seen = np.asarray(y, float) if of_numbers else column_or_1d(y)
         check_consistent_length(predicted, seen)
+    if of_numbers:
+        predicted, seen = by_score(predicted), by_score(seen)
     local = local_models(view)
     sizes = _sizes(view, local.coef)
     strongest = local.weights.argmax(axis=1)
@@ -238,6 +265,19 @@ def regions(
     found = []
     for j, share in enumerate(shares):
         here = strongest == j
+        about = {
+            "model": local.model[j],
+            "owner": local.owner[j],
+            "rows": int(here.sum()),
+            "share": float(share),
+            "overlap": _mean_or_nan(1 - strength[here]),
+            "top": _top_columns(sizes, j, view.names, top),
+        }
+        if of_numbers:
+            r2 = None if y is None else _r2(seen[here], predicted[here])
+            mean = _mean_or_nan(seen[here])
+            found.append(Region(**about, classes={}, accuracy=None, mean=mean, r2=r2))
+            continue
         labels, counts = np.unique(seen[here], return_counts=True)
         order = np.argsort(-counts, kind="stable")
         right = None
@@ -245,11 +285,7 @@ def regions(
             right = _mean_or_nan(seen[here] == predicted[here])
         found.append(
             Region(
-                model=local.model[j],
-                owner=local.owner[j],
-                rows=int(here.sum()),
-                share=float(share),
-                overlap=_mean_or_nan(1 - strength[here]),
+                **about,
                 classes={
                     label: int(count)
                     for label, count in zip(
@@ -257,11 +293,10 @@ def regions(
                     )
                 },
                 accuracy=right,
-                top=_top_columns(sizes, j, view.names, top),
             )
         )
     found.sort(key=lambda region: (-region.rows, -region.share))
-    return Regions(found, classifier.classes_)
+    return Regions(found, labels_of(classifier))
 
 
 class LocalModels(NamedTuple):
@@ -292,13 +327,13 @@ def local_models(view: View) -> LocalModels:
 
 
 def _local_models_of(classifier, rows) -> LocalModels:
-    if isinstance(classifier, EnsembleClassifier):
+    if isinstance(classifier, Ensemble):
         return _joined(
             [_local_models_of(member, rows) for member in classifier.members_],
-            classifier.scale_,
+            getattr(classifier, "scale_", 1.0),
         )
     X = validated_rows(classifier, rows)
-    if isinstance(classifier, AnchoredClassifier):
+    if isinstance(classifier, AnchoredEstimator):
         weights = classifier.coding_.transform(row_views(classifier, X)[0]).toarray()
         m = weights.shape[1]
         coef = classifier.coef_ if classifier.coef_.shape[2] else None
@@ -397,6 +432,14 @@ def _top_columns(sizes, model, names, top) -> tuple[tuple[str, float], ...]:
 
 def _mean_or_nan(values: np.ndarray) -> float:
     return float(np.mean(values)) if len(values) else np.nan
+
+
+def _r2(y: np.ndarray, predicted: np.ndarray) -> float:
+    """That of some rows; NaN where their y is the same."""
+    variance = y.var(axis=0) if len(y) else np.zeros(1)
+    if not (variance > 0).all():
+        return np.nan
+    return float(np.mean(1 - ((y - predicted) ** 2).mean(axis=0) / variance))
 
 
 def _percent(value: float) -> str:

@@ -1,4 +1,4 @@
-"""Unwrapping of fitted estimators: the classifier inside, and what its features are.
+"""Unwrapping of fitted estimators: the model inside, and what its features are.
 
 A :class:`View` holds everything between a user's table and the local models: rows as
 the classifier is given them, the features that local models see, and for each of these
@@ -29,8 +29,12 @@ from locallin.inspection.columns import (
 )
 from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, trace
 from locallin.methods.anchored import row_views
-from locallin.methods.base import ScoringClassifier, validated_rows
-from locallin.methods.locally_linear import LocallyLinearClassifier
+from locallin.methods.base import ScoringClassifier
+from locallin.methods.ensemble import number_of_targets
+from locallin.methods.preparation import validated_rows
+from locallin.methods.regression import ScoringRegressor
+from locallin.methods.skeleton import ScoringEstimator
+from locallin.methods.tables import TableEstimator
 
 Steps = list[tuple[str, Any]]
 
@@ -47,7 +51,7 @@ def split_pipeline(estimator) -> tuple[Steps, Any]:
             before += _steps_of(estimator[:-1]) if len(estimator.steps) > 1 else []
             estimator = estimator.steps[-1][1]
             continue
-        if isinstance(estimator, LocallyLinearClassifier):
+        if isinstance(estimator, TableEstimator):
             estimator = estimator.to_pipeline()
             continue
         inner = _inside(estimator)
@@ -88,14 +92,44 @@ def _inside(estimator):
 
 def classifier_in(estimator, caller: str) -> tuple[Steps, ScoringClassifier]:
     """Steps before the classifier, and the fitted classifier."""
-    before, classifier = split_pipeline(estimator)
-    if not isinstance(classifier, ScoringClassifier):
+    return _model_in(estimator, caller, ScoringClassifier, "a classifier")
+
+
+def model_in(estimator, caller: str) -> tuple[Steps, ScoringEstimator]:
+    """Steps before the classifier or regressor, and that."""
+    kind = "a classifier or regressor"
+    return _model_in(estimator, caller, ScoringEstimator, kind)
+
+
+def _model_in(estimator, caller: str, kind: type, words: str) -> tuple[Steps, Any]:
+    before, model = split_pipeline(estimator)
+    if not isinstance(model, kind):
         raise TypeError(
-            f"{caller} needs a classifier of locallin, or a fitted pipeline or search "
-            f"that ends in one, but estimator={type(classifier).__name__}."
+            f"{caller} needs {words} of locallin, or a fitted pipeline or search "
+            f"that ends in one, but estimator={type(model).__name__}."
         )
-    check_is_fitted(classifier)
-    return before, classifier
+    check_is_fitted(model)
+    return before, model
+
+
+def is_regressor(model) -> bool:
+    """Whether the scores of a model are numbers that it predicts."""
+    return isinstance(model, ScoringRegressor)
+
+
+def scores_of(model, rows) -> np.ndarray:
+    """Scores of rows that reach a model, one column for each."""
+    if is_regressor(model):
+        return by_score(model.predict(rows))
+    return by_score(model.decision_function(rows))
+
+
+def labels_of(model) -> np.ndarray:
+    """Classes of a classifier; names of the targets of a regressor."""
+    if not is_regressor(model):
+        return model.classes_
+    n = number_of_targets(model)
+    return np.array(["y"] if n == 1 else [f"y{t}" for t in range(n)])
 
 
 def require_local_models(classifier, caller: str) -> None:
@@ -129,8 +163,8 @@ class View:
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted estimator with a classifier of the library inside.
+    estimator : classifier or regressor
+        A fitted estimator with a classifier or regressor of the library inside.
     X : {array-like, frame, sparse matrix}
         Rows, as the estimator takes them.
     caller : str
@@ -142,8 +176,8 @@ class View:
     ----------
     steps : list of (str, transformer)
         The steps before the classifier.
-    classifier : ScoringClassifier
-        The classifier.
+    classifier : ScoringEstimator
+        The classifier or regressor.
     stages : list
         The rows, before all steps and after each; the last are the classifier's.
     columns : list of Column
@@ -157,7 +191,7 @@ class View:
 
     def __init__(self, estimator, X, caller: str, feature_names=None):
         self.estimator = estimator
-        self.steps, self.classifier = classifier_in(estimator, caller)
+        self.steps, self.classifier = model_in(estimator, caller)
         self.stages = [sound_matrix(X)]
         names = _first_names(estimator, X, feature_names)
         columns = [Column(name, 0, place) for place, name in enumerate(names)]

@@ -5,7 +5,8 @@ Problem (eq. 12 and 21 of the LLC-SAPL paper, eq. 6 and 8 of the DU-LLSVM paper)
     minimise over W, b, V and the bandwidth
         alpha/2 (|W|^2 + |b|^2 / B^2) + (1/S) sum_i s_i sum_c loss(y_ic f_c(x_i))
 
-or with the multinomial loss of a row's scores in place of the sum over c, and with
+or with the multinomial loss of a row's scores in place of the sum over c, or with
+losses of the residuals f_c(x_i) - y_ic of several numbers y_i, and with
 f_c(x) = sum_j g_j(x) r_jc(x), r_jc(x) = w_jc . x + b_jc, and codes g that depend on the
 anchors V. The anchors are shared by all scores. With s_ic the derivative of the loss by
 f_c(x_i), h_ij = sum_c s_ic r_jc and F_i = sum_c s_ic f_c = sum_j g_ij h_ij:
@@ -38,6 +39,8 @@ from locallin.kernels.losses import (
     loss_slope,
     loss_value,
     multinomial,
+    residual_loss,
+    residual_slope,
 )
 from locallin.kernels.rows import Codes, Rows, add_scaled, dot, get_row
 
@@ -53,12 +56,14 @@ class Parameters(NamedTuple):
 class CodedLoss(NamedTuple):
     """The loss of a coded row: codes of loss and coding, and the bandwidth.
 
-    ``bandwidth`` has shape (1,) or (m,).
+    ``bandwidth`` has shape (1,) or (m,); ``parameter`` is that of a loss of numbers,
+    None where rows have classes.
     """
 
     loss: int
     kind: int
     bandwidth: np.ndarray
+    parameter: float | None = None
 
 
 class Derivatives(NamedTuple):
@@ -126,8 +131,8 @@ def csr_entry_scores(rows, entries, coef, intercept, out):
 # A loop that sums writes nothing: compilers would choose between two orders of the sum
 # by how far apart the arrays happen to lie.
 @jit
-def _row_loss(loss, scores, label, positive, slopes):
-    """Loss of a row's scores; writes its derivatives by them."""
+def _class_loss(loss, scores, label, positive, slopes):
+    """Loss of the scores of a row that has a class; writes its derivatives by them."""
     if loss == MULTINOMIAL:
         return multinomial(scores, label, slopes)
     for c in range(positive.size):
@@ -138,6 +143,25 @@ def _row_loss(loss, scores, label, positive, slopes):
         y = 1.0 if label == positive[c] else -1.0
         total += loss_value(loss, y * scores[c])
     return total
+
+
+@jit
+def _number_loss(loss, parameter, scores, wanted, slopes):
+    """Loss of the scores of a row that has numbers; writes its derivatives by them."""
+    for c in range(scores.size):
+        slopes[c] = residual_slope(loss, parameter, scores[c] - wanted[c])
+    total = 0.0
+    for c in range(scores.size):
+        total += residual_loss(loss, parameter, scores[c] - wanted[c])
+    return total
+
+
+@jit
+def _row_loss(loss, parameter, scores, labels, i, positive, slopes):
+    """Loss of a row's scores; the compiler keeps one of the two kinds."""
+    if labels.ndim == 1:
+        return _class_loss(loss, scores, labels[i], positive, slopes)
+    return _number_loss(loss, parameter, scores, labels[i], slopes)
 
 
 @jit
@@ -158,10 +182,10 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
     tuple of float
         Sums over rows of the loss, the number of active anchors, the perplexity.
     """
-    loss, kind, bandwidth = objective
+    loss, kind, bandwidth, parameter = objective
     slopes, pulls, widths = out
     labels, positive, weights = target
-    n = labels.size
+    n = labels.shape[0]
     total, active, spread = 0.0, 0.0, 0.0
     mixed, by_score = np.empty(positive.size), np.empty(positive.size)
     widths[:] = 0.0
@@ -174,7 +198,9 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
             for p in range(start, stop):
                 f += codes.values[p] * scores[p, c]
             mixed[c] = f
-        total += weights[i] * _row_loss(loss, mixed, labels[i], positive, by_score)
+        total += weights[i] * _row_loss(
+            loss, parameter, mixed, labels, i, positive, by_score
+        )
         for c in range(positive.size):
             slopes[i, c] = weight * by_score[c]
         for c in range(positive.size):

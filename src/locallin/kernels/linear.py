@@ -52,10 +52,11 @@ def fresh_state(t: float) -> np.ndarray:
 
 
 class Target(NamedTuple):
-    """What the rows should be told apart as.
+    """What the rows should be told apart as, or the numbers that they have.
 
     ``labels[i]`` is the class of row i; score c is positive for class
-    ``positive[c]``; ``weights[i]`` is the row's weight, with mean one.
+    ``positive[c]``; ``weights[i]`` is the row's weight, with mean one. Where rows have
+    numbers, ``labels[i]`` holds one for each score, and ``positive`` counts the scores.
     """
 
     labels: np.ndarray

@@ -1,8 +1,18 @@
 """Loss functions, named by integer codes inside kernels.
 
-Three are functions of the margin y f(x) of each score. The multinomial loss is one of
-all scores of a row together, -log softmax(f)_y; for two classes with one score it is
-the logistic loss.
+Of classes: three are functions of the margin y f(x) of each score. The multinomial loss
+is one of all scores of a row together, -log softmax(f)_y; for two classes with one
+score it is the logistic loss.
+
+Of numbers: functions of the residual r = f(x) - y of each score, with one parameter p.
+
+    HUBER                p >= |r|: r^2 / 2, else p (|r| - p / 2)
+    EPSILON_INSENSITIVE  max(0, |r| - p)
+    SQUARED_INSENSITIVE  max(0, |r| - p)^2 / 2
+    PINBALL              p |r| where f(x) is too low, (1 - p) |r| where it is too high
+
+Half the square is HUBER with an infinite p, and |r| EPSILON_INSENSITIVE with p = 0.
+Kernels are compiled for either kind: the parameter of a loss of classes is None.
 """
 
 import numpy as np
@@ -15,6 +25,11 @@ LOGISTIC = 2
 MULTINOMIAL = 3
 
 LOSSES = {"hinge": HINGE, "squared_hinge": SQUARED_HINGE, "logistic": LOGISTIC}
+
+HUBER = 4
+EPSILON_INSENSITIVE = 5
+SQUARED_INSENSITIVE = 6
+PINBALL = 7
 
 
 @jit
@@ -57,6 +72,54 @@ def multinomial(scores, label, slopes):
         slopes[c] /= total
     slopes[label] -= 1.0
     return np.log(total) + top - scores[label]
+
+
+@jit
+def residual_loss(loss, parameter, residual):
+    """Loss of numbers."""
+    size = abs(residual)
+    if loss == HUBER:
+        if size <= parameter:
+            return 0.5 * size * size
+        return parameter * (size - 0.5 * parameter)
+    if loss == PINBALL:
+        return size * (parameter if residual < 0.0 else 1.0 - parameter)
+    violation = max(0.0, size - parameter)
+    if loss == EPSILON_INSENSITIVE:
+        return violation
+    return 0.5 * violation * violation
+
+
+@jit
+def residual_slope(loss, parameter, residual):
+    """Derivative of a loss of numbers by the residual; 0 in the middle of a kink."""
+    if loss == HUBER:
+        return max(-parameter, min(parameter, residual))
+    if residual == 0.0:
+        return 0.0
+    if loss == PINBALL:
+        return -parameter if residual < 0.0 else 1.0 - parameter
+    violation = max(0.0, abs(residual) - parameter)
+    slope = violation
+    if loss == EPSILON_INSENSITIVE:
+        slope = 1.0 if violation > 0.0 else 0.0
+    return slope if residual > 0.0 else -slope
+
+
+@jit
+def residual_losses(loss, parameter, residuals, out):
+    """Losses of an array of residuals."""
+    flat, flat_out = residuals.reshape(-1), out.reshape(-1)
+    for i in range(flat.size):
+        flat_out[i] = residual_loss(loss, parameter, flat[i])
+
+
+@jit
+def residual_curvature(loss, parameter, residual):
+    """Second derivative of a smooth loss of numbers, or the generalised one."""
+    if loss == HUBER:
+        return 1.0 if abs(residual) <= parameter else 0.0
+    return 1.0 if abs(residual) > parameter else 0.0
 
 
 @jit

@@ -4,6 +4,7 @@ Problem, with c_i = s_i / S and z = g (x) [x; B] never formed:
 
     minimise  alpha/2 |v|^2 + sum_i c_i loss(y_i z_i . v)
 
+or loss(z_i . v - y_i) where y_i is a number: "margins" are then residuals.
 v has shape (n_anchors, D + 1): the weights of a local model, and its intercept
 divided by B. A product with the Hessian Z' diag(h) Z is one pass over the rows of
 positive curvature h: both its halves see a row while it is in the cache, and rows
@@ -11,7 +12,14 @@ without curvature, most of them where the squared hinge is content, cost nothing
 """
 
 from locallin.kernels._jit import jit
-from locallin.kernels.losses import LOGISTIC, loss_slope, loss_value
+from locallin.kernels.losses import (
+    LOGISTIC,
+    loss_slope,
+    loss_value,
+    residual_curvature,
+    residual_loss,
+    residual_slope,
+)
 from locallin.kernels.rows import add_scaled, dot, dot4, get_row
 
 
@@ -158,7 +166,7 @@ def solve_blocks(factors, v, out):
 
 
 @jit(inner=True)
-def _curvature(loss, margin):
+def _margin_curvature(loss, margin):
     """Second derivative of the loss; of the squared hinge the generalised one."""
     if loss == LOGISTIC:
         slope = -loss_slope(loss, margin)
@@ -166,25 +174,47 @@ def _curvature(loss, margin):
     return 2.0 if margin < 1.0 else 0.0
 
 
+# Where rows have numbers the parameter is one, too, and a margin is a residual.
+@jit(inner=True)
+def _value(loss, parameter, margin):
+    if parameter is None:
+        return loss_value(loss, margin)
+    return residual_loss(loss, parameter, margin)
+
+
+@jit(inner=True)
+def _slope(loss, parameter, margin):
+    if parameter is None:
+        return loss_slope(loss, margin)
+    return residual_slope(loss, parameter, margin)
+
+
+@jit(inner=True)
+def _curvature(loss, parameter, margin):
+    if parameter is None:
+        return _margin_curvature(loss, margin)
+    return residual_curvature(loss, parameter, margin)
+
+
 @jit
-def sum_along(loss, order, weights, margins, changes, t):
+def sum_along(loss, parameter, order, weights, margins, changes, t):
     """Sum of the losses at ``margins + t changes``, and its derivatives by t."""
     value, slope, bend = 0.0, 0.0, 0.0
     for i in order:
         margin = margins[i] + t * changes[i]
         c, e = weights[i], changes[i]
-        value += c * loss_value(loss, margin)
-        slope += c * loss_slope(loss, margin) * e
-        bend += c * _curvature(loss, margin) * e * e
+        value += c * _value(loss, parameter, margin)
+        slope += c * _slope(loss, parameter, margin) * e
+        bend += c * _curvature(loss, parameter, margin) * e * e
     return value, slope, bend
 
 
 @jit
-def bend_losses(loss, order, weights, margins, slopes, curvature):
+def bend_losses(loss, parameter, order, weights, margins, slopes, curvature):
     """Write each row's derivatives by its margin; return the sum of the losses."""
     total = 0.0
     for i in order:
-        total += weights[i] * loss_value(loss, margins[i])
-        slopes[i] = weights[i] * loss_slope(loss, margins[i])
-        curvature[i] = weights[i] * _curvature(loss, margins[i])
+        total += weights[i] * _value(loss, parameter, margins[i])
+        slopes[i] = weights[i] * _slope(loss, parameter, margins[i])
+        curvature[i] = weights[i] * _curvature(loss, parameter, margins[i])
     return total

@@ -35,6 +35,7 @@ from locallin.methods.preparation import (
     validated_rows,
     views_of,
 )
+from locallin.methods.skeleton import EpochEstimator
 from locallin.solvers.convex import Problem, find_step
 
 
@@ -78,8 +79,8 @@ def _check_widths(estimator, anchor_view, model_view) -> None:
             )
 
 
-class AnchoredClassifier(EpochClassifier):
-    """A classifier whose local models sit at anchors.
+class AnchoredEstimator(EpochEstimator):
+    """An estimator whose local models sit at anchors.
 
     A subclass's ``_fit`` and ``_partial_fit`` set ``coding_`` (a fitted coding),
     ``feature_map_`` (a fitted transformer or None), ``coef_`` of shape (n_anchors,
@@ -87,7 +88,7 @@ class AnchoredClassifier(EpochClassifier):
     """
 
     _parameter_constraints: dict = {
-        **EpochClassifier._parameter_constraints,
+        **EpochEstimator._parameter_constraints,
         "n_anchors": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
@@ -97,7 +98,6 @@ class AnchoredClassifier(EpochClassifier):
             StrOptions({"kmeans", "random", "kmeans-per-class"}),
             "array-like",
         ],
-        "loss": [StrOptions(set(LOSSES))],
         "tol": [Interval(Real, 0, None, closed="left"), None],
         "t0": [Interval(Real, 2, None, closed="left"), StrOptions({"auto"})],
     }
@@ -111,12 +111,11 @@ class AnchoredClassifier(EpochClassifier):
     metric: str | None = None
     n_dimensions: int | None = None
     local_model = "linear"
-    multi_class = "ovr"
 
     rules = Rules(while_growing={"tol": 0.02})
 
     def _invariants(self) -> dict[str, Rule]:
-        scores = number_of_scores(self)
+        scores = self._score_dimension()
         mapped = "features" if self.feature_map is None else "features of the map"
         local: str | int = 0 if self.local_model == "constant" else mapped
         coded = self._coded_features()
@@ -137,6 +136,10 @@ class AnchoredClassifier(EpochClassifier):
             "_learning": self._learning_invariants(scores, model),
         }
 
+    def _score_dimension(self) -> int | str:
+        """Number of the scores of a row, or the dimension that counts them."""
+        raise NotImplementedError
+
     def _coded_features(self) -> str:
         """The dimension that counts the features in front of the metric."""
         mapped = self.coding_space == "mapped" and self.feature_map is not None
@@ -147,7 +150,7 @@ class AnchoredClassifier(EpochClassifier):
             return {"anchors_": ("anchors", coded)}
         return {"metric_": ("components", coded), "anchors_": ("anchors", "components")}
 
-    def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
+    def _learning_invariants(self, scores: Any, model: dict[str, Array]) -> Arrays:
         """Invariants of the learning state; ``model`` are those of its arrays."""
         iterates = {f"iterate_{name}": rule for name, rule in model.items()}
         clock = {"t": Array((), least=0.0), "t0": Array((), least=0.0)}
@@ -216,12 +219,14 @@ class AnchoredClassifier(EpochClassifier):
         codes = self.coding_.encode(anchor_rows, self.n_jobs)
         return HeldOut(CodedRows(anchor_rows, model_rows, codes), labels, weights)
 
+    def _make_target(self, given: FitInput, *, stream=False):
+        """Targets of the scores, and the rows that count."""
+        raise NotImplementedError
+
     def _convex_problem(self, views: tuple, given: FitInput, *, stream=False):
         """The problem in W and b, with the codes of the fitted coding."""
         anchor_view, model_view = views
-        target, visits = make_target(given, type(self).__name__, stream=stream)
-        two_classes = len(self.classes_) == 2
-        crammer_singer = self.multi_class == "crammer_singer"
+        target, visits = self._make_target(given, stream=stream)
         return Problem(
             rows=as_rows(model_view),
             codes=self.coding_.encode(as_rows(anchor_view), self.n_jobs),
@@ -229,17 +234,14 @@ class AnchoredClassifier(EpochClassifier):
             visits=visits,
             n_anchors=len(self.coding_.anchors_),
             n_features=model_view.shape[1],
-            # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
-            # binary machine on f = f_1 - f_0 with half the penalty.
-            alpha=self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
             intercept_scaling=float(self.intercept_scaling_),
-            # First steps and starts of the multinomial loss are those of its parts.
-            loss=LOSSES["logistic" if self.loss == "multinomial" else self.loss],
-            strategy=CRAMMER_SINGER
-            if crammer_singer and not two_classes
-            else ONE_VS_REST,
             n_jobs=self.n_jobs,
+            **self._convex_loss(),
         )
+
+    def _convex_loss(self) -> dict[str, Any]:
+        """What a convex problem says of the loss: penalty, code, strategy."""
+        raise NotImplementedError
 
     def _held_out_scores(self, rows: CodedRows, coef, intercept, *more) -> np.ndarray:
         return score_rows(rows.model_rows, rows.codes, coef, intercept)
@@ -275,9 +277,9 @@ class AnchoredClassifier(EpochClassifier):
         """Effective weights w_c(x) = sum_j g_j(x) w_jc of each row.
 
         With the row's local coordinates held fixed they explain its score exactly:
-        ``decision_function(X) == (local_coef(X) * X[:, None]).sum(-1) +
-        local_intercept(X)`` to rounding, with X replaced by its feature map where
-        there is one. Constant local models have weights of zero.
+        ``decision_function(X)``, or ``predict(X)`` of a regressor, is ``(local_coef(X)
+        * X[:, None]).sum(-1) + local_intercept(X)`` to rounding, with X replaced by
+        its feature map where there is one. Constant local models have weights of zero.
 
         Parameters
         ----------
@@ -287,7 +289,7 @@ class AnchoredClassifier(EpochClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_scores, n_features)
-            Weights; n_scores is 1 for two classes.
+            Weights; n_scores is 1 for two classes, and for one target.
         """
         weights = self._mixed(X, "coef_")
         if self.local_model == "constant":
@@ -305,6 +307,38 @@ class AnchoredClassifier(EpochClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_scores)
-            Intercepts; n_scores is 1 for two classes.
+            Intercepts; n_scores is 1 for two classes, and for one target.
         """
         return self._mixed(X, "intercept_")
+
+
+class AnchoredClassifier(AnchoredEstimator, EpochClassifier):
+    """A classifier whose local models sit at anchors."""
+
+    _parameter_constraints: dict = {
+        **EpochClassifier._parameter_constraints,
+        **AnchoredEstimator._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES))],
+    }
+
+    multi_class = "ovr"
+
+    def _score_dimension(self) -> int:
+        return number_of_scores(self)
+
+    def _make_target(self, given: FitInput, *, stream=False):
+        return make_target(given, type(self).__name__, stream=stream)
+
+    def _convex_loss(self) -> dict[str, Any]:
+        two_classes = len(self.classes_) == 2
+        crammer_singer = self.multi_class == "crammer_singer"
+        return {
+            # Two classes: w_1 = -w_0 at Crammer & Singer's optimum, which is the
+            # binary machine on f = f_1 - f_0 with half the penalty.
+            "alpha": self.alpha_ / 2 if crammer_singer and two_classes else self.alpha_,
+            # First steps and starts of the multinomial loss are those of its parts.
+            "loss": LOSSES["logistic" if self.loss == "multinomial" else self.loss],
+            "strategy": CRAMMER_SINGER
+            if crammer_singer and not two_classes
+            else ONE_VS_REST,
+        }

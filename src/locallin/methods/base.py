@@ -1,51 +1,26 @@
-"""The skeleton that every classifier of the library shares."""
+"""The skeleton that classifiers share."""
 
-from contextlib import contextmanager
-from copy import copy
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import assert_all_finite
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from locallin.data import as_batches
-from locallin.engine.finite import all_finite, finite_results
-from locallin.engine.invariants import (
-    CLASSIFIER,
-    Array,
-    CheckedState,
-    Number,
-    Rule,
-    check_fitted,
-)
-from locallin.engine.matrix import BLOCK
-from locallin.engine.parallel import in_threads, row_blocks
-from locallin.engine.sklearn_api import (
-    CallbackSupportMixin,
-    Interval,
-    StrOptions,
-    interruptible,
-    with_callbacks,
-)
+from locallin.engine.invariants import CLASSIFIER, Array, Number, Rule
+from locallin.engine.sklearn_api import StrOptions, with_callbacks
 from locallin.methods.calibration import Calibration, fit_calibrated
 from locallin.methods.conformal import CONFORMITY, SetPredictor
 from locallin.methods.links import PROBABLE, Link, offset_of
 from locallin.methods.preparation import (
     FitInput,
-    Rules,
-    check_parameters,
-    check_stream,
+    HeldOut,
+    encode_classes,
     stream_classes,
-    take_block,
-    take_rows,
     validated_rows,
 )
-from locallin.streams.run import StreamRun, StreamSettings
-from locallin.streams.state import LearningState
+from locallin.methods.skeleton import EpochEstimator, ScoringEstimator
+from locallin.streams.run import StreamSettings
 
 
 def winning_classes(scores: np.ndarray) -> np.ndarray:
@@ -55,48 +30,18 @@ def winning_classes(scores: np.ndarray) -> np.ndarray:
     return scores.argmax(axis=1)
 
 
-def forget_learning(estimator) -> None:
-    """Drop what the next step of learning would need; the model stays."""
-    vars(estimator).pop("_learning", None)
-
-
-def with_model(estimator, *learned):
-    """A copy of a fitted estimator with other parameters of its local models."""
-    model = copy(estimator)
-    model._set(estimator._learned_attributes(*learned))
-    return model
-
-
-class ScoringClassifier(SetPredictor, CheckedState, ClassifierMixin, BaseEstimator):
-    """Validation and prediction.
-
-    A subclass's ``_scores`` are the scores of validated rows.
-    """
+class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
+    """A classifier: the class of the largest score is predicted."""
 
     _parameter_constraints: dict = {
-        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "intercept_scaling": [
-            Interval(Real, 1e-100, 1e100, closed="both"),  # squares are taken
-            StrOptions({"auto"}),
-        ],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        **ScoringEstimator._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
         "probability": ["boolean"],
-        "n_jobs": [Integral, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     # Options that a method need not offer.
     loss = ""
     probability = False
-
-    _fitted_mark = "intercept_"
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def _invariants(self) -> dict[str, Rule]:
         return {
@@ -105,26 +50,6 @@ class ScoringClassifier(SetPredictor, CheckedState, ClassifierMixin, BaseEstimat
             "proba_scale_": Number(above=True, most=1e100, optional=True),
             "proba_offset_": Array(("classes",), optional=True),
         }
-
-    def _check_choices(self) -> None:
-        """Refuse arguments that are valid alone but not together."""
-
-    def _in_blocks(self, X, function) -> np.ndarray:
-        """Apply ``function`` to blocks of validated X.
-
-        NaN and infinity are looked for here, block by block: the rows are then in
-        the cache for what follows.
-        """
-
-        def block(start, stop):
-            part = X if stop - start == X.shape[0] else X[start:stop]
-            if not all_finite(part.data if sparse.issparse(part) else part):
-                assert_all_finite(part, input_name="X")
-            return finite_results(function, part)
-
-        blocks = row_blocks(X.shape[0], BLOCK)
-        parts = in_threads(block, blocks, self.n_jobs)
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def decision_function(self, X) -> np.ndarray:
         """Scores of the rows.
@@ -257,32 +182,32 @@ class ScoringClassifier(SetPredictor, CheckedState, ClassifierMixin, BaseEstimat
         return np.log(self.predict_proba(X))
 
 
-class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
-    """A classifier that learns in epochs, also from a stream.
-
-    A subclass's ``_fit`` and ``_partial_fit`` learn, set ``coef_`` and the learning
-    state, and return whether they were interrupted; ``_partial_fit`` may change the
-    arrays of the model, which ``_detach`` has made its own. Its ``_begin_stream``
-    chooses from a sample what ``_partial_fit`` would choose from its first block; its
-    ``_held_out_scores`` are those of held-out rows at the parameters a solver has
-    reached, and ``_learned_attributes`` the fitted attributes that hold these.
-    """
-
-    # Options that a method need not offer.
-    early_stopping = warm_start = False
-    verbose: int = 0
-
-    rules = Rules()
+class EpochClassifier(EpochEstimator, ScoringClassifier):
+    """A classifier that learns in epochs, also from a stream."""
 
     _parameter_constraints: dict = {
         **ScoringClassifier._parameter_constraints,
-        "average": ["boolean"],
-        "shuffle": ["boolean"],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
+        **EpochEstimator._parameter_constraints,
     }
+
+    _quality = "accuracy"
+
+    def _known_target(self, classes, *, resume: bool, stream: bool) -> Any:
+        known = self.classes_ if resume else None
+        return stream_classes(classes, known) if stream else known
+
+    def _encode_target(self, y, known):
+        return encode_classes(y, known, type(self).__name__)
+
+    def _strata(self, encoded: np.ndarray) -> np.ndarray:
+        return encoded
+
+    def _note_target(self, given: FitInput) -> None:
+        self.classes_ = given.classes
+
+    def _held_out_quality(self, scores: np.ndarray, held: HeldOut) -> float:
+        right = winning_classes(scores) == held.labels
+        return float(np.average(right, weights=held.weights))
 
     @with_callbacks
     def fit(
@@ -318,17 +243,10 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The fitted classifier.
         """
-        with interruptible(self) as run:
-            validation = X_val, y_val, sample_weight_val
-            given = take_rows(self, X, y, sample_weight, validation)
-            self.classes_ = given.classes
-            if hasattr(self, "validation_history_"):
-                del self.validation_history_
-            with self._finite_learning():
-                run.interrupted = self._fit_and_link(given)
-        return self
+        validation = X_val, y_val, sample_weight_val
+        return self._fit_rows(X, y, sample_weight, validation)
 
-    def _fit_and_link(self, given: FitInput) -> bool:
+    def _fit_given(self, given: FitInput) -> bool:
         if not self.probability:
             interrupted = self._fit(given)
             self._set_calibration(None, given.class_weights)
@@ -338,8 +256,8 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
             self._set_calibration(found, None)
         return interrupted
 
-    def _is_stream_method(self) -> bool:
-        return True
+    def _note_block(self, given: FitInput) -> None:
+        self._set_calibration(None, given.class_weights)
 
     @available_if(lambda self: self._is_stream_method())
     def partial_fit(self, X, y, classes=None, sample_weight=None):
@@ -368,74 +286,7 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The classifier.
         """
-        with interruptible(self) as run:
-            given = take_block(self, X, y, classes, sample_weight)
-            self.classes_ = given.classes
-            self._detach()
-            with self._finite_learning():
-                run.interrupted = self._partial_fit(given)
-            self._set_calibration(None, given.class_weights)
-        return self
-
-    @contextmanager
-    def _finite_learning(self):
-        """Refuse what the block has learned where it holds NaN or infinity."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            yield
-        learned = self._get_state().to_arrays()
-        learned["objective"] = np.asarray(getattr(self, "objective_history_", [0]))[-1:]
-        for name, values in learned.items():
-            if values.dtype.kind == "f" and not all_finite(values):
-                raise ValueError(
-                    f"Learning from these rows would leave NaN or infinity in the "
-                    f"{name} of {type(self).__name__}, which stays as it was: values, "
-                    "weights or steps are too large. Scale the features, e.g. with "
-                    "StandardScaler, look for outliers, and keep sample_weight and "
-                    "learning rates small."
-                )
-
-    def _model_arrays(self) -> dict[str, np.ndarray]:
-        """Arrays of the model that learning changes, by the names of its parameters."""
-        return {"coef": self.coef_, "intercept": self.intercept_}
-
-    @property
-    def _carried(self) -> dict[str, np.ndarray]:
-        """What the next step of learning needs beside the model."""
-        return vars(self).get("_learning", {})
-
-    def _get_state(self) -> LearningState:
-        return LearningState({**self._model_arrays(), **self._carried})
-
-    def _set_state(self, state: LearningState) -> None:
-        arrays = state.to_arrays()
-        model = [arrays.pop(name) for name in self._model_arrays()]
-        self._set(self._learned_attributes(*model))
-        self._learning = arrays
-
-    def _set(self, attributes: dict[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-    def _detach(self) -> None:
-        """Copy the arrays that others may hold and learning from a block changes."""
-        if hasattr(self, "coef_"):
-            self._set_state(self._get_state().copy())
-
-    def _carried_number(self, name: str):
-        if name not in self._carried:
-            raise AttributeError(
-                f"{type(self).__name__} has no {name}_: it is that of a fitted "
-                "estimator whose solver has such a clock."
-            )
-        return self._carried[name].item()
-
-    @property
-    def t_(self) -> float:
-        """Clock of the steps, where the solver has one."""
-        return self._carried_number("t")
-
-    def _end_stream(self) -> None:
-        """Drop what only a stream under way needs."""
+        return self._fit_block(X, y, classes, sample_weight)
 
     @available_if(lambda self: self._is_stream_method())
     @with_callbacks
@@ -495,73 +346,9 @@ class EpochClassifier(CallbackSupportMixin, ScoringClassifier):
         self : object
             The fitted classifier.
         """
-        check_parameters(self)
-        check_stream(self)
-        for name, value in (
-            ("epochs", epochs),
-            ("n_rows", 1 if n_rows is None else n_rows),
-            ("sample_size", sample_size),
-            ("buffer_size", buffer_size),
-            ("checkpoint_every", checkpoint_every),
-        ):
-            if not (isinstance(value, Integral) and value >= 1):
-                raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
         if classes is not None:
             classes = stream_classes(classes, None)
         settings = StreamSettings(
             classes, epochs, n_rows, scan, sample_size, buffer_size, checkpoint_every
         )
-        with interruptible(self) as run:
-            learner = StreamLearner(self)
-            stream = StreamRun(learner, as_batches(batches), settings, checkpoint)
-            stream.start()
-            run.interrupted = stream.learn()
-        return self
-
-    def _learned_attributes(self, coef, intercept, *more) -> dict:
-        """Fitted attributes that hold the parameters a solver has reached."""
-        return {"coef_": coef, "intercept_": intercept}
-
-
-class StreamLearner:
-    """A classifier as streams and clusters drive it: block by block.
-
-    Nothing outside knows more of a method than this and its learning state.
-    """
-
-    def __init__(self, estimator: EpochClassifier):
-        self.estimator = estimator
-
-    def begin(self, block: tuple, classes, n_rows: int, epochs: int, rng) -> None:
-        """Choose from a sample of a stream of ``n_rows`` what ``fit`` would choose."""
-        given = self._take(block, classes, rng)
-        with self.estimator._finite_learning():
-            self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
-        self.estimator._set_calibration(None, given.class_weights)
-        self.estimator._detach()
-
-    def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:
-        """Learn from a block in one pass; True where Ctrl-C ended it."""
-        given = self._take(block, classes, rng)
-        with self.estimator._finite_learning():
-            return self.estimator._partial_fit(given._replace(last_pass=last_pass))
-
-    def finish(self) -> None:
-        """Drop what only a stream under way needs."""
-        self.estimator._end_stream()
-
-    def _take(self, block: tuple, classes, rng) -> FitInput:
-        X, y, *weights = block
-        given = take_block(self.estimator, X, y, classes, *weights or [None])
-        self.estimator.classes_ = given.classes
-        return given._replace(rng=rng)
-
-    @property
-    def state(self) -> LearningState:
-        """The model, and what its next step needs."""
-        return self.estimator._get_state()
-
-    @state.setter
-    def state(self, state: LearningState) -> None:
-        self.estimator._set_state(state)
-        check_fitted(self.estimator)
+        return self._fit_stream(batches, settings, checkpoint)

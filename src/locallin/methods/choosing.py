@@ -1,4 +1,7 @@
-"""Settings of a locally linear classifier, chosen on held-out rows."""
+"""Settings of local models for a table, chosen on held-out rows.
+
+What y is, a task tells: see :mod:`locallin.methods.tasks`.
+"""
 
 import time
 from collections.abc import Callable
@@ -8,9 +11,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize_scalar
 from sklearn.base import clone
 from sklearn.model_selection import (
+    KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
     train_test_split,
@@ -23,10 +26,7 @@ from locallin.encoding.table import TableEncoder
 from locallin.engine.matrix import as_rows
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.kernels.rows import squared_row_norms
-from locallin.methods.dullsvm import DULLSVMClassifier
-from locallin.methods.ensemble import EnsembleClassifier
-from locallin.methods.links import Link
-from locallin.methods.preparation import USUAL_COMPONENTS, joint_alpha
+from locallin.methods.preparation import USUAL_COMPONENTS
 
 # Rows that are looked at, by effort. Up to so many, each is held out once, in folds:
 # what is learned from costs about the same for any number of rows.
@@ -50,14 +50,14 @@ _ROWS_FOR_MEMBERS = 4000
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """Rows as a user gave them, labels as indices into the classes, and weights.
+    """Rows as a user gave them, y as its task takes it, and weights.
 
     Rows of one of the ``groups``, where there are some, are held out together.
     """
 
     X: Any
-    labels: np.ndarray
-    classes: np.ndarray
+    y: np.ndarray
+    task: Any
     weights: np.ndarray
     seed: int
     groups: np.ndarray | None = None
@@ -66,11 +66,11 @@ class TrainingRows:
         """Some of the rows."""
         X = safe_indexing(self.X, chosen)
         groups = None if self.groups is None else self.groups[chosen]
-        labels, weights = self.labels[chosen], self.weights[chosen]
-        return replace(self, X=X, labels=labels, weights=weights, groups=groups)
+        y, weights = self.y[chosen], self.weights[chosen]
+        return replace(self, X=X, y=y, weights=weights, groups=groups)
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.y)
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,16 @@ class Choice:
 
     ``strength`` multiplies the penalty that the rule for the number of rows gives;
     ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
-    the rows in which they learn.
+    the rows in which they learn, and ``anchor_rate`` is the step of their anchors.
     """
 
+    loss: str
     n_bins: int = 8
     n_anchors: int = 16
     strength: float = 1.0
     metric: str | None = "linear"
-    loss: str = "multinomial"
     passes: int = 8
+    anchor_rate: float | str = "auto"
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
@@ -96,27 +97,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class Trial:
-    """What held-out rows say of a choice."""
+    """What held-out rows say of a choice.
+
+    ``figures`` are told to the user, ``costs`` of the rows are made small in the mean.
+    """
 
     choice: Choice
     n_members: int
-    log_loss: float
-    standard_error: float
-    error: float
-    scale: float
+    figures: dict[str, float]
     seconds: float
+    cost: float
     costs: np.ndarray = field(repr=False, compare=False)
-
-    @property
-    def cost(self) -> float:
-        """What is made small: losses that are level are told apart by the errors."""
-        return self.log_loss + self.error
 
     def as_dict(self) -> dict[str, Any]:
         """Settings and figures by name."""
-        found = asdict(self)
-        del found["costs"]
-        return {**found.pop("choice"), **found}
+        return {
+            **self.choice.as_dict(),
+            "n_members": self.n_members,
+            **self.figures,
+            "seconds": self.seconds,
+        }
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Held:
 
     encoder: Any
     X: Any
-    labels: np.ndarray
+    y: np.ndarray
     weights: np.ndarray
     X_held: Any
     anchors: dict[int, np.ndarray] = field(default_factory=dict)
@@ -143,15 +143,15 @@ class Held:
         return self.anchors[n_anchors]
 
 
-def new_encoder(encoder, n_bins: int, seed: int):
+def new_encoder(encoder, task, n_bins: int, seed: int):
     """The encoder that a choice asks for, not fitted; None for none."""
     if encoder is not None:
         return clone(encoder)
     return TableEncoder(
-        numbers="piecewise" if n_bins else "standard",
+        numbers="piecewise" if n_bins else task.plain_numbers,
         n_bins=n_bins or 8,
         target_means="auto",
-        target_type="classes",
+        target_type=task.target_type,
         sparse_output="auto",
         random_state=seed,
     ).set_output(transform="default")
@@ -161,8 +161,8 @@ def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
     """A fitted encoder, None for sparse rows without one, and what it returns."""
     if encoder is None and sparse.issparse(rows.X):
         return None, rows.X
-    fresh = new_encoder(encoder, n_bins, rows.seed)
-    return fresh, fresh.fit_transform(rows.X, rows.classes[rows.labels])
+    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed)
+    return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
 
 
 def encoded_matrix(encoder, found, n_rows: int):
@@ -181,13 +181,13 @@ def encoded_matrix(encoder, found, n_rows: int):
     return X
 
 
-def new_member(choice: Choice, X, weights, n_classes: int, n_jobs):
+def new_member(task, choice: Choice, X, y, weights, n_jobs):
     """A local model with the settings of a choice, for encoded rows."""
     n_rows = int(np.count_nonzero(weights))
     square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
-    alpha = choice.strength * square * joint_alpha(n_rows, n_classes) / n_rows
+    alpha = choice.strength * square * task.alpha(n_rows, y) / n_rows
     mapped = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
-    return DULLSVMClassifier(
+    return task.member(
         choice.n_anchors,
         metric=choice.metric if mapped else None,
         loss=choice.loss,
@@ -197,6 +197,7 @@ def new_member(choice: Choice, X, weights, n_classes: int, n_jobs):
         intercept_scaling=1.0,
         diversity=0.0,
         max_iter=choice.passes,
+        anchor_rate=choice.anchor_rate,
         # Smaller ones are no better here, and cost three times as much.
         batch_size=32 if n_rows < 2048 else "auto",
         n_jobs=n_jobs,
@@ -208,9 +209,10 @@ def member_seeds(seed: int, n_members: int) -> list[int]:
     return np.random.RandomState(seed).randint(2**31 - 1, size=n_members).tolist()
 
 
-def usual_choice(n_rows: int) -> Choice:
+def usual_choice(n_rows: int, loss: str) -> Choice:
     """Settings by the number of rows alone."""
     return Choice(
+        loss=loss,
         n_bins=8 if n_rows >= 1000 else 0,
         n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
         strength=3.0 if n_rows < 20_000 else 1.0,
@@ -225,8 +227,9 @@ def fit_choice(
     n_members: int,
     n_jobs: int | None,
     deadline: float = inf,
-) -> tuple[Any, EnsembleClassifier]:
-    """The encoder and the members on all rows; fewer members where time is short."""
+) -> tuple[Any, Any]:
+    """The encoder and the mean of members on all rows; fewer where time is short."""
+    task, y = rows.task, rows.task.told(rows.y)
     fitted, found = encode(rows, encoder, choice.n_bins)
     X = encoded_matrix(fitted, found, len(rows))
     if not X.shape[1]:
@@ -234,9 +237,7 @@ def fit_choice(
             f"{type(fitted).__name__} leaves nothing of the columns of X, which are "
             "constant, empty or ignored: pass columns that tell rows apart."
         )
-    first = new_member(choice, X, rows.weights, len(rows.classes), n_jobs)
-    model = EnsembleClassifier(first, n_members, random_state=rows.seed)
-    y = rows.classes[rows.labels]
+    first = new_member(task, choice, X, rows.y, rows.weights, n_jobs)
     began = time.monotonic()
     members: list = []
     for seed in member_seeds(rows.seed, n_members):
@@ -245,7 +246,7 @@ def fit_choice(
             break
         member = clone(first).set_params(random_state=seed)
         members.append(member.fit(X, y, rows.weights))
-    model.adopt(members, link="multinomial")
+    model = task.mean(first, members, n_members, rows.seed)
     # The encoder may give names to what it returns, now as later.
     validate_data(model, found, reset=True, skip_check_array=True)
     return fitted, model
@@ -270,33 +271,33 @@ class Choosing:
 
     def __init__(self, rows, encoder, effort: int, deadline: float, n_jobs):
         self._all, self._encoder, self._effort = rows, encoder, effort
+        self._task = rows.task
         self._deadline, self._n_jobs = deadline, n_jobs
         self._encoded: dict[int, list[Held]] = {}
-        self._scores: dict[Choice, np.ndarray] = {}
+        self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.held_out: tuple | None = None
         self.trials: list[Trial] = []
 
     def run(self, tell: Callable[[Trial], None], n_members: int | None):
-        """The best choice for all rows, its members, and the scale of their scores.
+        """The best choice for all rows, its members, and its trial if there was one.
 
         The number of members is chosen where none is given. ``held_out`` are then the
-        scores, labels and weights of held-out rows, where there were some.
+        scores, y and weights of held-out rows, where there were some.
         """
         most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
-            usual = usual_choice(len(self._all))
-            return _narrow(usual, self._all.X), most, 1.0
+            usual = usual_choice(len(self._all), self._task.losses[0])
+            return _narrow(usual, self._all.X), most, None
         self._tell = tell
         best = self._search()
         if most > 1 and time.monotonic() < self._deadline:
-            mean = self._try_members(best.choice, most)
+            mean = self._best_mean(best.choice, most)
             worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
             few = len(self._rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
-        last = best is self.trials[-1]
-        scores, held = self._last if last else self._scores[best.choice], self._held()
-        self.held_out = scores[held], self._rows.labels[held], self._rows.weights[held]
-        return self._for_all_rows(best.choice), n_members or best.n_members, best.scale
+        scores, held = self._scores[best.choice, best.n_members], self._held()
+        self.held_out = scores[held], self._rows.y[held], self._rows.weights[held]
+        return self._for_all_rows(best.choice), n_members or best.n_members, best
 
     def _hold_out(self) -> bool:
         """Draw the rows that are looked at; False where that cannot be done."""
@@ -307,51 +308,52 @@ class Choosing:
         if len(counted) > most:
             drawn = train_test_split(
                 counted, train_size=most, random_state=rng,
-                stratify=_stratified(rows.labels[counted]),
+                stratify=self._task.strata(rows.y[counted], 2),
             )[0]  # fmt: skip
             counted = np.sort(drawn)
         self._rows = rows.take(counted) if len(counted) < len(rows) else rows
-        labels = self._rows.labels
-        if np.bincount(labels).max() == len(labels) or len(labels) < 10:
+        y = self._rows.y
+        if len(y) < 10 or not self._task.varies(y):
             return False
-        n_folds = next((n for n, most in _FOLDS.items() if len(labels) <= most), 0)
+        n_folds = next((n for n, most in _FOLDS.items() if len(y) <= most), 0)
         if self._rows.groups is not None:
             return self._hold_out_groups(n_folds, rng)
         if n_folds:
-            folds = StratifiedKFold(n_folds, shuffle=True, random_state=rng)
-            self._splits = list(folds.split(labels, _stratified(labels, n_folds)))
+            strata = self._task.strata(y, n_folds)
+            kind = KFold if strata is None else StratifiedKFold
+            folds = kind(n_folds, shuffle=True, random_state=rng)
+            self._splits = list(folds.split(y, strata))
         else:
             seen, held = train_test_split(
-                np.arange(len(labels)), test_size=0.25, random_state=rng,
-                stratify=_stratified(labels),
+                np.arange(len(y)), test_size=0.25, random_state=rng,
+                stratify=self._task.strata(y, 2),
             )  # fmt: skip
             self._splits = [(np.sort(seen), np.sort(held))]
         return self._parts_teach()
 
     def _hold_out_groups(self, n_folds: int, rng) -> bool:
         """As ``_hold_out``, for groups that stay together."""
-        labels, groups = self._rows.labels, self._rows.groups
+        y, groups = self._rows.y, self._rows.groups
         n_parts = min(n_folds or 4, len(np.unique(groups)))
         if n_parts < 2:
             return False
         splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=rng)
-        pooled = _stratified(labels, n_parts)
-        splits = [
-            pair for pair in splitter.split(labels, pooled, groups) if len(pair[1])
-        ]
+        strata = self._task.strata(y, n_parts)
+        pooled = np.zeros(len(y), int) if strata is None else strata
+        splits = [pair for pair in splitter.split(y, pooled, groups) if len(pair[1])]
         self._splits = splits if n_folds else splits[:1]
         return self._parts_teach()
 
     def _parts_teach(self) -> bool:
-        """Whether every part to learn from has two classes, and columns that vary."""
-        labels = self._rows.labels
-        if any(len(np.unique(labels[seen])) < 2 for seen, _ in self._splits):
+        """Whether every part to learn from has y and columns that vary."""
+        y = self._rows.y
+        if not all(self._task.varies(y[seen]) for seen, _ in self._splits):
             return False
         return all(part.X.shape[1] for part in self._parts(self._first().n_bins))
 
     def _first(self) -> Choice:
         """What is tried first."""
-        return _narrow(Choice(), self._rows.X)
+        return _narrow(Choice(self._task.losses[0]), self._rows.X)
 
     def _search(self) -> Trial:
         best = self._try(self._first())
@@ -362,7 +364,8 @@ class Choosing:
         best = self._simpler(best, metric=None)
         best = self._simpler(best, strength=10.0)
         best = self._better(best, strength=0.1)
-        best = self._better(best, loss="squared_hinge")
+        for loss in self._task.losses[1:]:
+            best = self._better(best, loss=loss)
         best = self._better(best, passes=20)
         best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
@@ -371,11 +374,10 @@ class Choosing:
     def _grow(self, best: Trial) -> Trial:
         """Fewer local models, or more as long as they gain."""
         start = best.choice.n_anchors
-        most = min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
         if start > 4:
             best = self._simpler(best, n_anchors=4)
         for n_anchors in (4, 64, 256, 1024):
-            if start < n_anchors <= most:
+            if start < n_anchors and self._bears(n_anchors):
                 trial = self._better(best, n_anchors=n_anchors)
                 if trial is best:
                     break
@@ -410,7 +412,7 @@ class Choosing:
         """Whether the rows say so, by that many standard errors of the difference."""
         weights = self._held_weights()
         gains = best.costs - trial.costs
-        return weights @ gains > by * _standard_error(gains, weights)
+        return weights @ gains > by * standard_error(gains, weights)
 
     def _tried(self, choice: Choice) -> bool:
         return any(trial.choice == choice for trial in self.trials)
@@ -432,7 +434,7 @@ class Choosing:
         encoder, X = encode(part, self._encoder, n_bins)
         X_held = other.X if encoder is None else encoder.transform(other.X)
         return Held(
-            encoder, encoded_matrix(encoder, X, len(part)), part.labels, part.weights,
+            encoder, encoded_matrix(encoder, X, len(part)), part.y, part.weights,
             encoded_matrix(encoder, X_held, len(other)),
         )  # fmt: skip
 
@@ -441,22 +443,39 @@ class Choosing:
         scores = self._held_scores(choice, self._all.seed, shared_anchors=True)
         return self._note(choice, 1, scores, began)
 
+    def _best_mean(self, choice: Choice, n_members: int) -> Trial:
+        """The mean of members of a choice, or of one that gains more by a mean."""
+        best = self._try_members(choice, n_members)
+        for settings in self._task.for_means(choice):
+            other = replace(best.choice, **settings)
+            in_time = time.monotonic() < self._deadline
+            if in_time and other != best.choice and self._bears(other.n_anchors):
+                trial = self._try_members(other, n_members)
+                best = trial if self._is_better(trial, best, _CHANCE) else best
+        return best
+
+    def _bears(self, n_anchors: int) -> bool:
+        """Whether there are rows for so many local models."""
+        return n_anchors <= min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+
     def _try_members(self, choice: Choice, n_members: int) -> Trial:
-        """The mean of members, of which the first has been tried."""
+        """The mean of members, of which the first has been tried, or is now."""
+        if not self._tried(choice):
+            self._try(choice)
         began = time.monotonic()
         seeds = member_seeds(self._all.seed, n_members - 1)
         more = (self._held_scores(choice, seed) for seed in seeds)
         return self._note(
-            choice, n_members, sum(more, self._scores[choice]) / n_members, began
+            choice, n_members, sum(more, self._scores[choice, 1]) / n_members, began
         )
 
     def _note(self, choice: Choice, n_members: int, scores, began: float) -> Trial:
-        self._scores.setdefault(choice, scores)
-        self._last = scores
-        held, labels = self._held(), self._rows.labels
-        trial = judged(
-            choice, n_members, scores[held], labels[held], self._held_weights(),
-            time.monotonic() - began,
+        self._scores[choice, n_members] = scores
+        held, weights = self._held(), self._held_weights()
+        figures, costs = self._task.judge(scores[held], self._rows.y[held], weights)
+        trial = Trial(
+            choice, n_members, figures, time.monotonic() - began,
+            float(weights @ costs), costs,
         )  # fmt: skip
         self.trials.append(trial)
         self._tell(trial)
@@ -474,13 +493,11 @@ class Choosing:
         self, choice: Choice, seed: int, shared_anchors: bool = False
     ) -> np.ndarray:
         """Scores of the rows that are held out, (n_rows, n_scores); 0 elsewhere."""
-        n_classes = len(self._rows.classes)
-        scores = np.zeros((len(self._rows), 1 if n_classes == 2 else n_classes))
+        scores = np.zeros((len(self._rows), self._task.n_scores))
         parts = self._parts(choice.n_bins)
         for (_, held), part in zip(self._splits, parts, strict=True):
-            present = np.unique(part.labels)
             member = new_member(
-                choice, part.X, part.weights, len(present), self._n_jobs
+                self._task, choice, part.X, part.y, part.weights, self._n_jobs
             ).set_params(random_state=seed)
             if shared_anchors:
                 anchors = part.first_anchors(choice, seed)
@@ -488,9 +505,8 @@ class Choosing:
                 member.set_params(
                     n_anchors=None if given else choice.n_anchors, anchors=anchors
                 )
-            member.fit(part.X, part.labels, part.weights)
-            found = member.decision_function(part.X_held)
-            scores[held] = by_class(found, present, scores.shape[1])
+            member.fit(part.X, part.y, part.weights)
+            scores[held] = self._task.scores(member, part.X_held)
         return scores
 
     def _for_all_rows(self, choice: Choice) -> Choice:
@@ -503,50 +519,7 @@ class Choosing:
         )
 
 
-def by_class(found: np.ndarray, present: np.ndarray, n_scores: int) -> np.ndarray:
-    """Scores of the present classes as scores of all, (n_rows, n_scores)."""
-    if n_scores == 1:
-        return found[:, None]
-    if len(present) == 2:
-        found = np.column_stack([-found, found])
-    # A class that is not there is as good as impossible.
-    full = np.full((len(found), n_scores), found.min() - 10.0)
-    full[:, present] = found
-    return full
-
-
-def judged(
-    choice: Choice, n_members: int, scores, labels, weights, seconds: float
-) -> Trial:
-    """Log loss at the best scale of the scores, its standard error, and errors."""
-    weights = weights / weights.sum(dtype=float)
-    flat = scores[:, 0] if scores.shape[1] == 1 else scores
-    classes = np.arange(max(2, scores.shape[1]))
-    # As if one row more of each class had been wrong: few rows without an error do
-    # not make certain.
-    doubt = 1.0 / (len(labels) / len(classes) + 2.0)
-    others = doubt / (len(classes) - 1)
-    shares = np.where(classes == labels[:, None], 1.0 - doubt, others)
-
-    def log_shares(log_scale: float) -> np.ndarray:
-        link = Link("multinomial", float(np.exp(log_scale)), np.zeros(len(classes)))
-        found = link.probabilities(flat)
-        return np.log(np.maximum(found, 1e-12))
-
-    best = minimize_scalar(
-        lambda log_scale: -weights @ (shares * log_shares(log_scale)).sum(axis=1),
-        bounds=(-3.0, 4.0), method="bounded",
-    )  # fmt: skip
-    losses = -log_shares(best.x)[np.arange(len(labels)), labels]
-    winners = flat > 0 if flat.ndim == 1 else flat.argmax(axis=1)
-    costs = losses + (winners != labels)
-    return Trial(
-        choice, n_members, float(weights @ losses), _standard_error(losses, weights),
-        float(weights @ (winners != labels)), float(np.exp(best.x)), seconds, costs,
-    )  # fmt: skip
-
-
-def _standard_error(values: np.ndarray, weights: np.ndarray) -> float:
+def standard_error(values: np.ndarray, weights: np.ndarray) -> float:
     """That of the weighted mean; the weights add up to one."""
     return float(np.sqrt((weights**2) @ (values - weights @ values) ** 2))
 
@@ -559,13 +532,3 @@ def _narrow(choice: Choice, X) -> Choice:
 
 def _rounded(strength: float) -> float:
     return float(f"{strength:.2g}")
-
-
-def _stratified(labels: np.ndarray, least: int = 2) -> np.ndarray:
-    """Labels with those pooled that are too rare to be split."""
-    counts = np.bincount(labels)
-    rare = counts[labels] < least
-    pooled = np.where(rare, len(counts), labels)
-    if 0 < rare.sum() < least:
-        pooled[rare] = counts.argmax()
-    return pooled

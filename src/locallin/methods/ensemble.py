@@ -1,4 +1,4 @@
-"""The mean of several classifiers, which is again linear around every point."""
+"""The mean of several models, which is again linear around every point."""
 
 import warnings
 from collections.abc import Iterable
@@ -13,7 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.input import checked_data
-from locallin.engine.invariants import Array, Bindings, Number, Rule, Text
+from locallin.engine.invariants import (
+    Array,
+    Bindings,
+    Number,
+    Rule,
+    Text,
+    count_of,
+)
 from locallin.engine.scales import FeatureScaleWarning, warn_of_scales
 from locallin.engine.sklearn_api import (
     HasMethods,
@@ -23,15 +30,17 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
 )
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
 from locallin.methods.links import PROBABLE, Link
 from locallin.methods.preparation import validated_rows
+from locallin.methods.regression import ScoringRegressor
+from locallin.methods.skeleton import ScoringEstimator
 
 
 class Members(Rule):
-    """Fitted classifiers of the same features and classes."""
+    """Fitted models of a kind, of the same features and classes or targets."""
 
-    def __init__(self, owner: "EnsembleClassifier"):
+    def __init__(self, owner: "Ensemble"):
         self._owner = owner
 
     def check(self, name: str, value: Any, bindings: Bindings) -> None:
@@ -39,17 +48,136 @@ class Members(Rule):
         if not isinstance(value, list) or not value:
             bindings.refuse(name, "is no list of members")
         for member in value:
-            if not isinstance(member, ScoringClassifier):
+            if not isinstance(member, self._owner._kind):
                 bindings.refuse(name, f"holds {type(member).__name__}")
             if not member.__sklearn_is_fitted__():
                 bindings.refuse(name, "holds a member that is not fitted")
             if member.n_features_in_ != self._owner.n_features_in_:
                 bindings.refuse(name, "holds a member of other features")
-            if not np.array_equal(member.classes_, self._owner.classes_):
-                bindings.refuse(name, "holds a member of other classes")
+            flaw = self._owner._flaw_of(member)
+            if flaw:
+                bindings.refuse(name, f"holds a member of other {flaw}")
 
 
-class EnsembleClassifier(ScoringClassifier):
+class Ensemble(ScoringEstimator):
+    """Mean of the scores of several models that differ in their seed.
+
+    A subclass names the kind of its members and the one it takes by default.
+    """
+
+    _parameter_constraints: dict = {
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    _fitted_mark = "members_"
+    _kind: Any
+    _usual: type
+    _noun: str
+    _elsewhere: str
+    _y_checks: dict[str, bool] = {}
+
+    def __init__(
+        self,
+        estimator=None,
+        n_members: int = 4,
+        *,
+        random_state=None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.n_members = n_members
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {**super()._invariants(), "members_": Members(self)}
+
+    def _flaw_of(self, member) -> str:
+        """What of a member is another than of the first, in a word."""
+        raise NotImplementedError
+
+    def _fit_members(self, X, y, sample_weight) -> list:
+        validate_parameters(self)
+        first = self._usual() if self.estimator is None else self.estimator
+        if not isinstance(first, self._kind):
+            raise TypeError(
+                f"estimator={type(first).__name__} is no {self._noun} of locallin: the "
+                f"mean of others has no local weights. {self._elsewhere} takes any."
+            )
+        X, y = checked_data(self, X, y, reset=True, **self._y_checks)
+        if sample_weight is not None:
+            sample_weight = check_sample_weight(sample_weight, X)
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
+        warn_of_scales(self, X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FeatureScaleWarning)
+            return [
+                self._new_member(first, int(seed)).fit(X, y, sample_weight)
+                for seed in seeds
+            ]
+
+    def _new_member(self, first, seed: int):
+        member = clone(first).set_params(random_state=seed)
+        if self.n_jobs is not None:
+            member.set_params(n_jobs=self.n_jobs)
+        if self.verbose:
+            member.set_params(verbose=self.verbose)
+        return member
+
+    def _factor(self) -> float:
+        """What the mean is multiplied with."""
+        return 1.0
+
+    def _mean(self, parts: Iterable[np.ndarray]) -> np.ndarray:
+        total = reduce(np.add, parts)
+        return total * np.asarray(self._factor() / len(self.members_), total.dtype)
+
+    def _scores(self, X) -> np.ndarray:
+        return self._mean(
+            m._scores(validated_rows(m, X, finite=False)) for m in self.members_
+        )
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights of each row: the mean of those of the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; n_scores is 1 for two classes, and for one target.
+        """
+        X = validated_rows(self, X)
+        return self._mean(member.local_coef(X) for member in self.members_)
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts of each row: the mean of those of the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; n_scores is 1 for two classes, and for one target.
+        """
+        X = validated_rows(self, X)
+        return self._mean(member.local_intercept(X) for member in self.members_)
+
+
+class EnsembleClassifier(Ensemble, ScoringClassifier):
     """Mean of the scores of several classifiers that differ in their seed.
 
     Joint learning ends in somewhat different models for different seeds. Their mean
@@ -106,39 +234,23 @@ class EnsembleClassifier(ScoringClassifier):
     (400, 1, 2)
     """
 
-    _parameter_constraints: dict = {
-        "estimator": [HasMethods(["fit", "decision_function"]), None],
-        "n_members": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-    }
-
-    _fitted_mark = "members_"
-
-    def __init__(
-        self,
-        estimator=None,
-        n_members: int = 4,
-        *,
-        random_state=None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self.estimator = estimator
-        self.n_members = n_members
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    _kind, _usual = ScoringClassifier, DULLSVMClassifier
+    _noun, _elsewhere = "classifier", "sklearn.ensemble.VotingClassifier"
 
     def _invariants(self) -> dict[str, Rule]:
         return {
             **super()._invariants(),
-            "members_": Members(self),
             "scale_": Number(above=True),
             "proba_offset_": Array(("classes",)),
             "link_": Text(),
         }
+
+    def _flaw_of(self, member) -> str:
+        same = np.array_equal(member.classes_, self.classes_)
+        return "" if same else "classes"
+
+    def _factor(self) -> float:
+        return self.scale_
 
     def fit(self, X, y, sample_weight=None):
         """Fit the members.
@@ -158,27 +270,7 @@ class EnsembleClassifier(ScoringClassifier):
             The fitted classifier.
         """
         with unchanged_on_error(self):
-            validate_parameters(self)
-            first = DULLSVMClassifier() if self.estimator is None else self.estimator
-            if not isinstance(first, ScoringClassifier):
-                raise TypeError(
-                    f"estimator={type(first).__name__} is no classifier of locallin: "
-                    "the mean of others has no local weights. "
-                    "sklearn.ensemble.VotingClassifier takes any."
-                )
-            X, y = checked_data(self, X, y, reset=True)
-            if sample_weight is not None:
-                sample_weight = check_sample_weight(sample_weight, X)
-            rng = check_random_state(self.random_state)
-            seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
-            warn_of_scales(self, X)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FeatureScaleWarning)
-                members = [
-                    self._new_member(first, int(seed)).fit(X, y, sample_weight)
-                    for seed in seeds
-                ]
-            return self.adopt(members)
+            return self.adopt(self._fit_members(X, y, sample_weight))
 
     def adopt(self, members: list, link: str | None = None) -> "EnsembleClassifier":
         """Take members that have been fitted to the same rows.
@@ -210,53 +302,6 @@ class EnsembleClassifier(ScoringClassifier):
         self.link_ = links[0].kind
         self.scale_ = float(np.exp(np.mean([np.log(link.scale) for link in links])))
         self.proba_offset_ = np.mean([link.offset for link in links], axis=0)
-
-    def _new_member(self, first, seed: int):
-        member = clone(first).set_params(random_state=seed)
-        if self.n_jobs is not None:
-            member.set_params(n_jobs=self.n_jobs)
-        if self.verbose:
-            member.set_params(verbose=self.verbose)
-        return member
-
-    def _mean(self, parts: Iterable[np.ndarray]) -> np.ndarray:
-        total = reduce(np.add, parts)
-        return total * np.asarray(self.scale_ / len(self.members_), total.dtype)
-
-    def _scores(self, X) -> np.ndarray:
-        return self._mean(_by_score(m.decision_function(X)) for m in self.members_)
-
-    def local_coef(self, X) -> np.ndarray:
-        """Effective weights of each row: the mean of those of the members.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_scores, n_features)
-            Weights; n_scores is 1 for two classes.
-        """
-        X = validated_rows(self, X)
-        return self._mean(member.local_coef(X) for member in self.members_)
-
-    def local_intercept(self, X) -> np.ndarray:
-        """Effective intercepts of each row: the mean of those of the members.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_scores)
-            Intercepts; n_scores is 1 for two classes.
-        """
-        X = validated_rows(self, X)
-        return self._mean(member.local_intercept(X) for member in self.members_)
 
     def link(self) -> Link:
         """How probabilities follow from the scores of a fitted ensemble.
@@ -313,5 +358,101 @@ class EnsembleClassifier(ScoringClassifier):
         return self.link().probabilities(scores)
 
 
-def _by_score(scores: np.ndarray) -> np.ndarray:
-    return scores.reshape(len(scores), -1)
+class EnsembleRegressor(Ensemble, ScoringRegressor):
+    """Mean of the predictions of several regressors that differ in their seed.
+
+    Joint learning ends in somewhat different models for different seeds. Their mean is
+    nearer to y, and is still a weighted sum of the features of a row once its local
+    models are held fixed: :meth:`local_coef` is the mean of those of the members.
+
+    Parameters
+    ----------
+    estimator : regressor or None, default=None
+        A regressor of the library with local weights; None is
+        :class:`~locallin.DULLSVMRegressor`.
+    n_members : int, default=4
+        Number of members. The cost of fitting and predicting grows with it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The seeds of the members depend on it.
+    n_jobs : int or None, default=None
+        Number of threads. The members' own ``n_jobs`` is left as it is where None.
+    verbose : int, default=0
+        How much is printed. The members print it.
+
+    Attributes
+    ----------
+    members_ : list of regressors
+        The members.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LocallyLinearRegressor : Chooses settings, and takes the mean of a few members.
+    sklearn.ensemble.VotingRegressor : Means of predictions, of any regressors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from locallin import EnsembleRegressor, SAPLRegressor
+    >>> X = np.random.RandomState(0).uniform(-3, 3, size=(500, 1))
+    >>> y = np.sin(2 * X[:, 0])
+    >>> reg = EnsembleRegressor(SAPLRegressor(20), 3, random_state=0).fit(X, y)
+    >>> reg.score(X, y) > 0.95
+    True
+    """
+
+    _kind, _usual = ScoringRegressor, DULLSVMRegressor
+    _noun, _elsewhere = "regressor", "sklearn.ensemble.VotingRegressor"
+    _y_checks = {"multi_output": True, "y_numeric": True}
+
+    def _flaw_of(self, member) -> str:
+        first = vars(self)["members_"][0]
+        same = number_of_targets(member) == number_of_targets(first)
+        return "" if same else "targets"
+
+    def fit(self, X, y, sample_weight=None):
+        """Fit the members.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        with unchanged_on_error(self):
+            return self.adopt(self._fit_members(X, y, sample_weight))
+
+    def adopt(self, members: list) -> "EnsembleRegressor":
+        """Take members that have been fitted to the same rows.
+
+        Parameters
+        ----------
+        members : list of regressors
+            Fitted regressors of the library.
+
+        Returns
+        -------
+        self : object
+            The ensemble, fitted.
+        """
+        self.members_ = members
+        self.n_features_in_ = members[0].n_features_in_
+        return self
+
+
+def number_of_targets(model) -> int:
+    """Targets of a fitted regressor."""
+    while isinstance(model, Ensemble):
+        model = model.members_[0]
+    return count_of(model, "target_scale_")

@@ -2,6 +2,7 @@
 
 from copy import copy
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +10,18 @@ from locallin.engine.invariants import Array, Arrays, axes_of, count_of
 from locallin.engine.sklearn_api import HasMethods, Interval, StrOptions
 from locallin.kernels.joint import Parameters
 from locallin.kernels.losses import LOGISTIC, LOSSES, MULTINOMIAL
-from locallin.methods.anchored import AnchoredClassifier, CodedRows, score_rows
+from locallin.methods.anchored import (
+    AnchoredClassifier,
+    AnchoredEstimator,
+    CodedRows,
+    score_rows,
+)
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     FitInput,
     Rules,
     check_feature_map,
     joint_alpha,
-    make_target,
 )
 from locallin.solvers.convex import solve_dual
 from locallin.solvers.joint import (
@@ -30,9 +35,10 @@ from locallin.solvers.joint import (
 # bring the objective low are the same for 30 and for 1000 anchors. Half as long ones
 # bring it lower still, but longer ones keep rows from being memorised. Rows that come
 # once need shorter ones.
-_ANCHOR_RATES = {"adam": 0.12, "sgd": 0.01}
+_ANCHOR_RATE = 0.12
 _METRIC_RATE = 0.08
-# Longest step of "sgd", in units of the distance between neighbouring anchors.
+# Of "sgd": the first rate, and the longest step in units of the same distance.
+_SGD_ANCHOR_RATE = 0.01
 _ANCHOR_REACH = 0.075
 _ANCHOR_RATE_PER_PASS = 0.05
 # Steps that are enough: where rows allow more, batches are larger instead, whose
@@ -40,10 +46,10 @@ _ANCHOR_RATE_PER_PASS = 0.05
 _STEPS = 7200
 
 
-def joint_rules(*coding_parameters: str) -> Rules:
+def joint_rules(*coding_parameters: str, alpha=joint_alpha) -> Rules:
     """Rules of a joint method; the parameters are those that its coding gets."""
     return Rules(
-        alpha=joint_alpha,
+        alpha=alpha,
         rows_per_anchor=12,
         most_anchors=200,
         coding_parameters=coding_parameters,
@@ -51,8 +57,8 @@ def joint_rules(*coding_parameters: str) -> Rules:
     )
 
 
-class JointClassifier(AnchoredClassifier):
-    """Local models, anchors and bandwidth learned together.
+class JointEstimator(AnchoredEstimator):
+    """Local models, anchors and bandwidth learned together, by Adam.
 
     A subclass names its coding and has a constructor with the parameters below.
     """
@@ -60,16 +66,13 @@ class JointClassifier(AnchoredClassifier):
     diversity = 0.0
 
     _parameter_constraints: dict = {
-        **AnchoredClassifier._parameter_constraints,
+        **AnchoredEstimator._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
         "bandwidth": [StrOptions({"auto", "fixed", "shared", "per-anchor"})],
-        "solver": [StrOptions({"adam", "sgd"})],
-        "init": [StrOptions({"zeros", "convex"})],
         "batch_size": [
             Interval(Integral, 1, None, closed="left"),
             StrOptions({"auto"}),
         ],
-        "loss": [StrOptions({*LOSSES, "multinomial"})],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
         "metric": [StrOptions({"scale", "linear"}), None],
@@ -79,7 +82,7 @@ class JointClassifier(AnchoredClassifier):
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
-    def _learning_invariants(self, scores: int, model: dict[str, Array]) -> Arrays:
+    def _learning_invariants(self, scores: Any, model: dict[str, Array]) -> Arrays:
         axes = axes_of(self.coding_, "metric_")
         coded = self._coded_features()
         metric = {1: (coded,), 2: ("components", coded)}.get(axes, (0,))
@@ -110,64 +113,66 @@ class JointClassifier(AnchoredClassifier):
     def _fit(self, given: FitInput) -> bool:
         views = self._fit_space(given)
         problem = self._joint_problem(views, given)
-        start, t0 = self._start(problem, views, given)
         monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
-        if self.solver == "adam":
-            solution = solve_adam(
-                problem,
-                start,
-                max_iter=self.max_iter,
-                batch_size=self._batch_size(len(problem.visits), self.max_iter),
-                rates=self._rates(self.max_iter),
-                shuffle=self.shuffle,
-                rng=given.rng,
-                n_jobs=self.n_jobs,
-                monitor=monitor,
-            )
-        else:
-            solution = self._run_sgd(
-                problem, start, (0.0, t0), given.rng,
-                max_iter=self.max_iter, monitor=monitor,
-            )  # fmt: skip
+        solution = self._solve(problem, views, given, monitor)
         self._learning = solution.state_arrays(averaged=False)
         self._set(monitor.finish(solution))
         self._record(solution)
         return solution.interrupted
+
+    def _solve(self, problem: JointProblem, views: tuple, given: FitInput, monitor):
+        return self._run_adam(problem, self._start(problem, given), given, monitor)
+
+    def _run_adam(self, problem: JointProblem, start: Parameters, given, monitor):
+        return solve_adam(
+            problem,
+            start,
+            max_iter=self.max_iter,
+            batch_size=self._batch_size(len(problem.visits), self.max_iter),
+            rates=self._rates(self.max_iter),
+            shuffle=self.shuffle,
+            rng=given.rng,
+            n_jobs=self.n_jobs,
+            monitor=monitor,
+        )
+
+    def _start(self, problem: JointProblem, given: FitInput) -> Parameters:
+        """First parameters, which the solver may change."""
+        if given.resume:
+            return Parameters(*map(np.copy, self._parameters()))
+        return problem.zeros()
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
         """Choose space, scales and first steps from a sample, and learn nothing yet."""
         views = self._fit_space(given)
         problem = self._joint_problem(views, given, stream=True)
         start = self._parameters() if given.resume else problem.zeros()
-        if self.solver == "adam":
-            batch_size = self._batch_size(given.n_planned, epochs)
-            n_steps = epochs * max(1, round(given.n_planned / batch_size))
-            state = AdamState.fresh(problem, n_steps, batch_size, epochs)
-            self._learning = state.to_arrays()
-        else:
-            convex = self._convex_problem(views, given, stream=True)
-            t0 = self._first_clock(convex, start, given.rng)
-            self._learning = {"t": np.asarray(0.0), "t0": np.asarray(t0)}
+        self._learning = self._first_state(problem, start, views, given, epochs)
         moved = {**problem.coding.learned(), "anchors": start.anchors}
         learned = start.coef, start.intercept, *moved.values()
-        self._set(self._learned_attributes(*learned))
+        self._set(self._reached_attributes(*learned))
+
+    def _first_state(self, problem, start, views, given: FitInput, epochs: int) -> dict:
+        """The learning state at the beginning of a stream."""
+        batch_size = self._batch_size(given.n_planned, epochs)
+        n_steps = epochs * max(1, round(given.n_planned / batch_size))
+        return AdamState.fresh(problem, n_steps, batch_size, epochs).to_arrays()
 
     def _end_stream(self) -> None:
-        if self.solver == "adam":
-            self._learning = {}  # its plan has come to its end
+        self._learning = {}  # the plan of Adam has come to its end
 
     def _partial_fit(self, given: FitInput) -> bool:
         views = self._fit_space(given)
         problem = self._joint_problem(views, given, stream=True)
         start = self._parameters() if given.resume else problem.zeros()
-        if self.solver == "adam":
-            solution = self._stream_adam(problem, start, given.rng)
-        else:
-            solution = self._stream_sgd(problem, start, views, given)
-        self._set(self._learned_attributes(*solution.learned))
+        solution = self._learn_block(problem, start, views, given)
+        self._set(self._reached_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self._record(solution, getattr(self, "objective_history_", []))
         return solution.interrupted
+
+    def _learn_block(self, problem, start, views, given: FitInput):
+        return self._stream_adam(problem, start, given.rng)
 
     def _stream_adam(self, problem, start, rng):
         if "steps" in self._carried:
@@ -182,6 +187,165 @@ class JointClassifier(AnchoredClassifier):
         )  # fmt: skip
         self._learning = state.to_arrays()
         return solution
+
+    def _learns_in_batches(self) -> bool:
+        return True
+
+    def _check_choices(self) -> None:
+        """Refuse arguments that are valid alone but not together."""
+        super()._check_choices()
+        check_feature_map(self)
+        if self.metric != "linear" and self.n_dimensions is not None:
+            raise ValueError(
+                f"n_dimensions={self.n_dimensions} is the dimension of "
+                f"metric='linear', but metric={self.metric!r}."
+            )
+        if self.metric is not None and self.n_anchors == "auto":
+            raise ValueError(
+                "n_anchors='auto' grows anchors in the Euclidean distance, but "
+                f"metric={self.metric!r}: give a number of anchors."
+            )
+
+    def _record(self, solution, earlier=None) -> None:
+        """Set the attributes that tell how learning went."""
+        if earlier is not None:
+            self.objective_history_ = np.append(earlier, solution.objective_history)
+        self.active_history_ = np.array(solution.active_history)
+        self.perplexity_history_ = np.array(solution.perplexity_history)
+
+    def _parameters(self) -> Parameters:
+        return Parameters(self.coef_, self.intercept_, self.anchors_)
+
+    def _model_arrays(self) -> dict[str, np.ndarray]:
+        arrays = {
+            "coef": self.coef_,
+            "intercept": self.intercept_,
+            "anchors": self.anchors_,
+            "bandwidth": np.asarray(self.coding_.bandwidth_),
+        }
+        metric = self.coding_.metric_
+        return arrays if metric is None else {**arrays, "metric": metric}
+
+    def _joint_problem(self, views: tuple, given: FitInput, *, stream=False):
+        target, visits = self._make_target(given, stream=stream)
+        anchor_view, model_view = views
+        coding = self.coding_.state()
+        if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
+            each = np.repeat(coding.bandwidth, len(coding.anchors))
+            coding = coding._replace(bandwidth=each)
+        return JointProblem(
+            X=anchor_view,
+            features=model_view,
+            target=target,
+            visits=visits,
+            coding=coding,
+            alpha=self.alpha_,
+            intercept_scaling=float(self.intercept_scaling_),
+            diversity=float(self.diversity),
+            **self._joint_loss(len(target.positive)),
+        )
+
+    def _joint_loss(self, n_scores: int) -> dict:
+        """What a joint problem says of the loss: its code, and its parameter."""
+        raise NotImplementedError
+
+    def _is_stream_method(self) -> bool:
+        return True
+
+    def _batch_size(self, n_rows: int, passes: int) -> int:
+        if self.batch_size != "auto":
+            return self.batch_size
+        most = np.clip(passes * n_rows // _STEPS, 256, 1024)
+        return int(np.clip(n_rows // 64, 8, most))
+
+    def _anchor_rate(self, passes: int) -> float:
+        if self.anchor_rate != "auto":
+            return self.anchor_rate
+        return min(_ANCHOR_RATE, passes * _ANCHOR_RATE_PER_PASS)
+
+    def _metric_rate(self) -> float:
+        return _METRIC_RATE if self.metric_rate == "auto" else self.metric_rate
+
+    def _learns_each_bandwidth(self) -> bool:
+        return self.bandwidth in ("auto", "per-anchor")
+
+    def _bandwidth_rate(self) -> float:
+        """Step of the logarithm of the bandwidth."""
+        if self.bandwidth == "fixed":
+            return 0.0
+        return 0.01 if self._learns_each_bandwidth() else 0.03
+
+    def _rates(self, passes: int) -> dict[str, float]:
+        """Largest steps of Adam in a plan of so many passes over the rows."""
+        spacing = self._spacing / np.sqrt(self.anchors_.shape[1])
+        return {
+            "coef": self.learning_rate / self._row_norm,
+            "intercept": self.learning_rate,
+            "anchors": self._anchor_rate(passes) * spacing,
+            "bandwidth": self._bandwidth_rate(),
+            "metric": self._metric_rate() * spacing / self._row_norm,
+        }
+
+    def _held_out_scores(self, rows: CodedRows, coef, intercept, *moved) -> np.ndarray:
+        codes = self._coding_at(*moved).encode(rows.anchor_rows)
+        return score_rows(rows.model_rows, codes, coef, intercept)
+
+    def _coding_at(self, anchors, bandwidth, metric=None):
+        coding = copy(self.coding_)
+        coding.anchors_, coding.metric_ = anchors, metric
+        coding.bandwidth_ = bandwidth if bandwidth.size > 1 else bandwidth.item()
+        return coding
+
+    def _learned_attributes(self, coef, intercept, *moved) -> dict:
+        return {
+            "coef_": coef,
+            "intercept_": intercept,
+            "coding_": self._coding_at(*moved),
+        }
+
+
+class JointClassifier(JointEstimator, AnchoredClassifier):
+    """A joint method for classes; also with the papers' steps, one row at a time."""
+
+    _parameter_constraints: dict = {
+        **AnchoredClassifier._parameter_constraints,
+        **JointEstimator._parameter_constraints,
+        "solver": [StrOptions({"adam", "sgd"})],
+        "init": [StrOptions({"zeros", "convex"})],
+        "loss": [StrOptions({*LOSSES, "multinomial"})],
+    }
+
+    def _solve(self, problem: JointProblem, views: tuple, given: FitInput, monitor):
+        start = self._start(problem, given)
+        from_convex = not given.resume and self.init == "convex"
+        if self.solver == "adam" and not from_convex:
+            return self._run_adam(problem, start, given, monitor)
+        convex = self._convex_problem(views, given)
+        if from_convex:
+            solution = solve_dual(convex, max_iter=100, tol=0.05, rng=given.rng)
+            start = Parameters(*solution.learned, start.anchors)
+        if self.solver == "adam":
+            return self._run_adam(problem, start, given, monitor)
+        clock = 0.0, self._first_clock(convex, start, given.rng)
+        return self._run_sgd(
+            problem, start, clock, given.rng, max_iter=self.max_iter, monitor=monitor
+        )
+
+    def _first_state(self, problem, start, views, given: FitInput, epochs: int) -> dict:
+        if self.solver == "adam":
+            return super()._first_state(problem, start, views, given, epochs)
+        convex = self._convex_problem(views, given, stream=True)
+        t0 = self._first_clock(convex, start, given.rng)
+        return {"t": np.asarray(0.0), "t0": np.asarray(t0)}
+
+    def _end_stream(self) -> None:
+        if self.solver == "adam":
+            super()._end_stream()
+
+    def _learn_block(self, problem, start, views, given: FitInput):
+        if self.solver == "adam":
+            return self._stream_adam(problem, start, given.rng)
+        return self._stream_sgd(problem, start, views, given)
 
     def _stream_sgd(self, problem, start, views, given: FitInput):
         means = start if given.resume and self.average else None
@@ -206,8 +370,7 @@ class JointClassifier(AnchoredClassifier):
         return self.solver == "adam" and self.init == "zeros"
 
     def _check_choices(self) -> None:
-        """Refuse arguments that are valid alone but not together."""
-        check_feature_map(self)
+        super()._check_choices()
         if self.solver == "sgd" and self.bandwidth not in ("auto", "fixed"):
             raise ValueError(
                 f"bandwidth={self.bandwidth!r} is learned by solver='adam' only: with "
@@ -217,16 +380,6 @@ class JointClassifier(AnchoredClassifier):
             raise ValueError(
                 f"metric={self.metric!r} is learned by solver='adam' only: with "
                 "solver='sgd' leave metric=None."
-            )
-        if self.metric != "linear" and self.n_dimensions is not None:
-            raise ValueError(
-                f"n_dimensions={self.n_dimensions} is the dimension of "
-                f"metric='linear', but metric={self.metric!r}."
-            )
-        if self.metric is not None and self.n_anchors == "auto":
-            raise ValueError(
-                "n_anchors='auto' grows anchors in the Euclidean distance, but "
-                f"metric={self.metric!r}: give a number of anchors."
             )
         if self.solver == "adam" and self.t0 != "auto":
             raise ValueError(
@@ -238,113 +391,22 @@ class JointClassifier(AnchoredClassifier):
                 "solver='sgd' takes one row at a time."
             )
 
-    def _record(self, solution, earlier=None) -> None:
-        """Set the attributes that tell how learning went."""
-        if earlier is not None:
-            self.objective_history_ = np.append(earlier, solution.objective_history)
-        self.active_history_ = np.array(solution.active_history)
-        self.perplexity_history_ = np.array(solution.perplexity_history)
-
-    def _parameters(self) -> Parameters:
-        return Parameters(self.coef_, self.intercept_, self.anchors_)
-
-    def _model_arrays(self) -> dict[str, np.ndarray]:
-        arrays = {
-            "coef": self.coef_,
-            "intercept": self.intercept_,
-            "anchors": self.anchors_,
-            "bandwidth": np.asarray(self.coding_.bandwidth_),
-        }
-        metric = self.coding_.metric_
-        return arrays if metric is None else {**arrays, "metric": metric}
-
-    def _joint_problem(self, views: tuple, given: FitInput, *, stream=False):
-        target, visits = make_target(given, type(self).__name__, stream=stream)
-        anchor_view, model_view = views
-        coding = self.coding_.state()
-        if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
-            each = np.repeat(coding.bandwidth, len(coding.anchors))
-            coding = coding._replace(bandwidth=each)
-        return JointProblem(
-            X=anchor_view,
-            features=model_view,
-            target=target,
-            visits=visits,
-            coding=coding,
-            alpha=self.alpha_,
-            intercept_scaling=float(self.intercept_scaling_),
-            loss=self._loss_code(len(target.positive)),
-            diversity=float(self.diversity),
-        )
-
-    def _loss_code(self, n_scores: int) -> int:
+    def _joint_loss(self, n_scores: int) -> dict:
         if self.loss == "multinomial":
-            return MULTINOMIAL if n_scores > 1 else LOGISTIC
-        return LOSSES[self.loss]
-
-    def _is_stream_method(self) -> bool:
-        return True
-
-    def _start(self, problem, views, given: FitInput):
-        """First parameters, and t0 where SGD needs it."""
-        if given.resume:
-            start = Parameters(*map(np.copy, self._parameters()))
-        else:
-            start = problem.zeros()
-        if self.solver == "adam" and (given.resume or self.init == "zeros"):
-            return start, None
-        convex = self._convex_problem(views, given)
-        if not given.resume and self.init == "convex":
-            solution = solve_dual(convex, max_iter=100, tol=0.05, rng=given.rng)
-            start = Parameters(*solution.learned, start.anchors)
-        t0 = None
-        if self.solver == "sgd":
-            t0 = self._first_clock(convex, start, given.rng)
-        return start, t0
-
-    def _batch_size(self, n_rows: int, passes: int) -> int:
-        if self.batch_size != "auto":
-            return self.batch_size
-        most = np.clip(passes * n_rows // _STEPS, 256, 1024)
-        return int(np.clip(n_rows // 64, 8, most))
-
-    def _anchor_rate(self, passes: int | None = None) -> float:
-        if self.anchor_rate != "auto":
-            return self.anchor_rate
-        rate = _ANCHOR_RATES[self.solver]
-        return min(rate, passes * _ANCHOR_RATE_PER_PASS) if passes else rate
-
-    def _metric_rate(self) -> float:
-        return _METRIC_RATE if self.metric_rate == "auto" else self.metric_rate
+            return {"loss": MULTINOMIAL if n_scores > 1 else LOGISTIC}
+        return {"loss": LOSSES[self.loss]}
 
     def _learns_each_bandwidth(self) -> bool:
-        wanted = {"adam": ("auto", "per-anchor"), "sgd": ()}
-        return self.bandwidth in wanted[self.solver]
-
-    def _bandwidth_rate(self) -> float:
-        """Step of the logarithm of the bandwidth."""
-        if self.bandwidth == "fixed":
-            return 0.0
-        return 0.01 if self._learns_each_bandwidth() else 0.03
-
-    def _rates(self, passes: int) -> dict[str, float]:
-        """Largest steps of Adam in a plan of so many passes over the rows."""
-        spacing = self._spacing / np.sqrt(self.anchors_.shape[1])
-        return {
-            "coef": self.learning_rate / self._row_norm,
-            "intercept": self.learning_rate,
-            "anchors": self._anchor_rate(passes) * spacing,
-            "bandwidth": self._bandwidth_rate(),
-            "metric": self._metric_rate() * spacing / self._row_norm,
-        }
+        return self.solver == "adam" and super()._learns_each_bandwidth()
 
     def _run_sgd(self, problem, start, clock, rng, **more):
+        rate = _SGD_ANCHOR_RATE if self.anchor_rate == "auto" else self.anchor_rate
         # Gradients by an anchor are inverse lengths: a rate is a squared length.
         return solve_joint_sgd(
             problem,
             start,
             clock=clock,
-            anchor_rate=self._anchor_rate() * self._spacing**2,
+            anchor_rate=rate * self._spacing**2,
             anchor_reach=_ANCHOR_REACH * self._spacing,
             average=self.average,
             shuffle=self.shuffle,
@@ -352,20 +414,3 @@ class JointClassifier(AnchoredClassifier):
             n_iter_no_change=self.n_iter_no_change,
             **{"tol": None if self.early_stopping else self.tol, **more},
         )
-
-    def _held_out_scores(self, rows: CodedRows, coef, intercept, *moved) -> np.ndarray:
-        codes = self._coding_at(*moved).encode(rows.anchor_rows)
-        return score_rows(rows.model_rows, codes, coef, intercept)
-
-    def _coding_at(self, anchors, bandwidth, metric=None):
-        coding = copy(self.coding_)
-        coding.anchors_, coding.metric_ = anchors, metric
-        coding.bandwidth_ = bandwidth if bandwidth.size > 1 else bandwidth.item()
-        return coding
-
-    def _learned_attributes(self, coef, intercept, *moved) -> dict:
-        return {
-            "coef_": coef,
-            "intercept_": intercept,
-            "coding_": self._coding_at(*moved),
-        }

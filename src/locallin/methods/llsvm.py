@@ -1,7 +1,6 @@
 """Locally linear support vector machine (Ladicky & Torr, ICML 2011)."""
 
 from dataclasses import replace
-from inspect import signature
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,7 +14,12 @@ from locallin.engine.sklearn_api import (
 from locallin.methods.alpha import choose_factor
 from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import CODINGS, FitInput, check_feature_map
+from locallin.methods.preparation import (
+    CODINGS,
+    FitInput,
+    check_coding,
+    check_feature_map,
+)
 from locallin.solvers.convex import solve_dual, solve_sgd
 from locallin.solvers.newton import solve_newton
 
@@ -440,15 +444,7 @@ class LLSVMClassifier(AnchoredClassifier):
                 f"{self.solver!r}."
             )
         check_feature_map(self)
-        if not isinstance(self.coding, str):
-            for name in ("n_anchors", "n_neighbors", "anchors"):
-                default = signature(type(self)).parameters[name].default
-                if getattr(self, name) is not default:
-                    raise ValueError(
-                        f"{name}={getattr(self, name)!r} does not reach a coding that "
-                        f"is passed as an object: set it there, as in "
-                        f"{type(self.coding).__name__}({name}=...)."
-                    )
+        check_coding(self)
 
     def _check_newton(self) -> None:
         if self.loss == "hinge":

@@ -20,12 +20,13 @@ from locallin.engine.sklearn_api import (
     with_callbacks,
 )
 from locallin.methods.alpha import make_fold
-from locallin.methods.base import winning_classes, with_model
+from locallin.methods.base import winning_classes
 from locallin.methods.calibration import Calibration, calibrate
 from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import FitInput, take_rows
+from locallin.methods.skeleton import with_model
 from locallin.solvers.alpha_path import Fold, solve_path
 
 # The default path, in units of what alpha="scale" would be.

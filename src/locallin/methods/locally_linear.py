@@ -1,44 +1,18 @@
 """The classifier to reach for: a table in, settings chosen, calibrated scores out."""
 
 import time
-from math import inf
-from numbers import Integral, Real
-from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_consistent_length,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import column_or_1d
 
-from locallin.engine.input import checked_data
-from locallin.engine.invariants import (
-    CLASSIFIER,
-    CheckedState,
-    Part,
-    Rule,
-    Transformer,
-)
+from locallin.engine.invariants import CLASSIFIER, Part, Rule, Transformer
 from locallin.engine.sklearn_api import (
-    HasMethods,
-    Interval,
     StrOptions,
     unchanged_on_error,
     validate_parameters,
 )
 from locallin.methods.base import winning_classes
-from locallin.methods.choosing import (
-    Choosing,
-    TrainingRows,
-    Trial,
-    fit_choice,
-)
 from locallin.methods.conformal import CONFORMITY, Conformity, SetPredictor
 from locallin.methods.ensemble import EnsembleClassifier
 from locallin.methods.links import Link, offset_of, without_class_weights
@@ -47,11 +21,11 @@ from locallin.methods.preparation import (
     row_weights,
     weights_of_classes,
 )
+from locallin.methods.tables import TableEstimator
+from locallin.methods.tasks import ClassTask
 
 
-class LocallyLinearClassifier(
-    SetPredictor, CheckedState, ClassifierMixin, BaseEstimator
-):
+class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
     """A table in, settings chosen on held-out rows, calibrated probabilities out.
 
     Numbers, categories, dates and missing values are encoded
@@ -139,17 +113,9 @@ class LocallyLinearClassifier(
     """
 
     _parameter_constraints: dict = {
-        "effort": [Interval(Integral, 0, 2, closed="both")],
-        "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "time_limit": [Interval(Real, 0, None, closed="neither"), None],
-        "encoder": [HasMethods(["fit", "transform"]), None],
+        **TableEstimator._parameter_constraints,
         "class_weight": [StrOptions({"balanced"}), dict, None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
     }
-
-    _fitted_mark = "model_"
 
     def __init__(
         self,
@@ -180,14 +146,6 @@ class LocallyLinearClassifier(
             "model_": Part(EnsembleClassifier, {"classes_": ("classes",)}),
         }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.encoder is None
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.categorical = True
-        return tags
-
     def fit(self, X, y, sample_weight=None, *, groups=None):
         """Choose settings, and fit the model.
 
@@ -213,53 +171,25 @@ class LocallyLinearClassifier(
         began = time.monotonic()
         with unchanged_on_error(self):
             validate_parameters(self)
-            rows = self._take(X, y, sample_weight, groups)
-            deadline = inf if self.time_limit is None else began + self.time_limit
-            wanted = None if self.n_members == "auto" else int(self.n_members)
-            choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
-            chosen, n_members, scale = choosing.run(self._tell, wanted)
-            self.search_path_ = [trial.as_dict() for trial in choosing.trials]
-            self.chosen_ = chosen.as_dict()
-            self.encoder_, self.model_ = fit_choice(
-                rows, chosen, self.encoder, n_members, self.n_jobs, deadline
-            )
-            self.model_.scale_ = scale
-            by_class = self._class_weights(rows.labels)
+            X, y = self._take(X, y)
+            self.classes_, labels = encode_classes(y, None, type(self).__name__)
+            by_class = self._class_weights(labels)
+            column = labels[:, None].astype(float)
+            weights = row_weights(column, labels, sample_weight, by_class)
+            if len(np.unique(labels[weights > 0])) < 2:
+                raise ValueError(
+                    "LocallyLinearClassifier needs rows of at least two classes; the "
+                    "rows of positive weight have one class."
+                )
+            task = ClassTask(self.classes_)
+            choosing, best = self._fit_table(X, labels, task, weights, groups, began)
+            self.model_.scale_ = 1.0 if best is None else best.figures["scale"]
             self.model_.proba_offset_ = offset_of(by_class, len(self.classes_))
             self._set_conformity(self._conformity(choosing.held_out, by_class))
-            self._name_columns()
         return self
 
-    def _take(self, X, y, sample_weight, groups) -> TrainingRows:
-        """Check the arguments of ``fit``, but for what the encoder checks."""
-        if sparse.issparse(X) and self.encoder is None:
-            X, y = checked_data(self, X, y, reset=True)
-        elif y is None:
-            raise ValueError(
-                "LocallyLinearClassifier requires y to be passed, but the target y is "
-                "None."
-            )
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        check_consistent_length(X, y, groups)
-        if not len(y):
-            raise ValueError(
-                "Found array with 0 sample(s): LocallyLinearClassifier needs rows of "
-                "at least two classes."
-            )
-        self.classes_, labels = encode_classes(y, None, type(self).__name__)
-        by_class = self._class_weights(labels)
-        column = labels[:, None].astype(float)
-        weights = row_weights(column, labels, sample_weight, by_class)
-        if len(np.unique(labels[weights > 0])) < 2:
-            raise ValueError(
-                "LocallyLinearClassifier needs rows of at least two classes; the rows "
-                "of positive weight have one class."
-            )
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        if groups is not None:
-            groups = np.unique(column_or_1d(groups), return_inverse=True)[1]
-        return TrainingRows(X, labels, self.classes_, weights, int(seed), groups)
+    def _target_array(self, y) -> np.ndarray:
+        return column_or_1d(y, warn=True)
 
     def _class_weights(self, labels: np.ndarray) -> np.ndarray | None:
         return weights_of_classes(self.class_weight, self.classes_, labels)
@@ -281,41 +211,6 @@ class LocallyLinearClassifier(
             "least."
         )
 
-    def _name_columns(self) -> None:
-        first: Any = self.model_ if self.encoder_ is None else self.encoder_
-        self.n_features_in_ = first.n_features_in_
-        name = "feature_names_in_"
-        if hasattr(self, name):
-            delattr(self, name)
-        if hasattr(first, name):
-            setattr(self, name, getattr(first, name))
-
-    def _tell(self, trial: Trial) -> None:
-        if self.verbose:
-            settings = ", ".join(
-                f"{name}={value!r}" for name, value in trial.choice.as_dict().items()
-            )
-            print(
-                f"LocallyLinearClassifier: {settings}: log loss "
-                f"{trial.log_loss:.4f} +- {trial.standard_error:.4f}, error "
-                f"{100 * trial.error:.2f} %, {trial.seconds:.1f} s",
-                flush=True,
-            )
-
-    def to_pipeline(self) -> Pipeline:
-        """The fitted steps: the encoder, if there is one, and the model.
-
-        Returns
-        -------
-        Pipeline
-            Predicts the same scores; explanations and exports go through it.
-        """
-        check_is_fitted(self)
-        steps: list[tuple[str, Any]] = [("model", self.model_)]
-        if self.encoder_ is not None:
-            steps.insert(0, ("encoder", self.encoder_))
-        return Pipeline(steps)
-
     def decision_function(self, X) -> np.ndarray:
         """Scores of the rows: log-odds, or logits of several classes.
 
@@ -331,10 +226,6 @@ class LocallyLinearClassifier(
         """
         encoded = self._encode(X)
         return self.model_.decision_function(encoded)
-
-    def _encode(self, X):
-        check_is_fitted(self)
-        return X if self.encoder_ is None else self.encoder_.transform(X)
 
     def predict(self, X) -> np.ndarray:
         """Classes of the rows.
@@ -382,36 +273,3 @@ class LocallyLinearClassifier(
             Log-probabilities, in the order of ``classes_``.
         """
         return np.log(self.predict_proba(X))
-
-    def local_coef(self, X) -> np.ndarray:
-        """Effective weights of each row, on what the encoder makes of it.
-
-        Parameters
-        ----------
-        X : table, array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_scores, n_features_out)
-            Weights; n_scores is 1 for two classes. What they are weights of is told
-            by ``encoder_.get_feature_names_out()``.
-        """
-        encoded = self._encode(X)
-        return self.model_.local_coef(encoded)
-
-    def local_intercept(self, X) -> np.ndarray:
-        """Effective intercepts of each row.
-
-        Parameters
-        ----------
-        X : table, array-like or sparse matrix of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_scores)
-            Intercepts; n_scores is 1 for two classes.
-        """
-        encoded = self._encode(X)
-        return self.model_.local_intercept(encoded)

@@ -5,7 +5,6 @@ from copy import deepcopy
 import numpy as np
 
 from locallin.engine.progress import Progress, warn_not_converged
-from locallin.methods.base import winning_classes
 from locallin.methods.preparation import HeldOut
 
 _REMEDY = (
@@ -17,7 +16,7 @@ _REMEDY = (
 class FitMonitor:
     """Follows a fit from epoch to epoch; solvers call it.
 
-    Reports each epoch to callbacks and screen, measures the accuracy on held-out rows,
+    Reports each epoch to callbacks and screen, judges it by held-out rows,
     keeps the best weights seen, and asks to stop when ``n_iter_no_change`` epochs have
     not improved on them.
     """
@@ -31,7 +30,7 @@ class FitMonitor:
         self._best: tuple | None = None
         self._best_epoch = 0
         self._history: list[float] = []
-        self._accuracy: list[float] = []
+        self._qualities: list[float] = []
 
     def __call__(self, epoch: int, objective: float, *learned) -> bool:
         """Take note of an epoch that ended at the given parameters; True to stop."""
@@ -39,30 +38,30 @@ class FitMonitor:
         held_out = self._held_out
         last = held_out is not None and self._measure(held_out, epoch, learned)
         text = f"epoch {epoch}/{self._estimator.max_iter}: objective {objective:.6g}"
-        if self._accuracy:
-            text += f", held-out accuracy {self._accuracy[-1]:.4f}"
+        if self._qualities:
+            name = self._estimator._quality
+            text += f", held-out {name} {self._qualities[-1]:.4f}"
         return self._progress.step(
             epoch, text, lambda: self._attributes(learned, epoch), last=last
         )
 
     def _measure(self, held: HeldOut, epoch: int, learned: tuple) -> bool:
         scores = self._estimator._held_out_scores(held.rows, *learned)
-        right = winning_classes(scores) == held.labels
-        accuracy = float(np.average(right, weights=held.weights))
-        if not self._accuracy or accuracy > max(self._accuracy):
+        quality = self._estimator._held_out_quality(scores, held)
+        if not self._qualities or quality > max(self._qualities):
             self._best = deepcopy(learned)
             self._best_epoch = epoch
-        self._accuracy.append(accuracy)
+        self._qualities.append(quality)
         return epoch - self._best_epoch >= self._estimator.n_iter_no_change
 
     def _attributes(self, learned, n_iter) -> dict:
         attributes = {
-            **self._estimator._learned_attributes(*learned),
+            **self._estimator._reached_attributes(*learned),
             "n_iter_": n_iter,
             "objective_history_": np.array(self._history),
         }
         if self._held_out is not None:
-            attributes["validation_history_"] = np.array(self._accuracy)
+            attributes["validation_history_"] = np.array(self._qualities)
         return attributes
 
     def finish(self, solution, remedy: str = _REMEDY) -> dict:

@@ -6,6 +6,7 @@ checked or chosen is returned.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,16 +51,17 @@ _ROWS_PER_CLUSTER = 20
 class FitInput(NamedTuple):
     """Checked input of ``fit``, ``partial_fit`` or ``fit_stream``.
 
-    ``encoded`` is y as indices into ``classes``, ``weights`` are the products
-    of sample and class weights; ``class_weights`` are the latter, in the order of the
-    classes, or None where all are one. ``resume`` says whether learning goes on from
-    what is fitted. Where X is a sample of a stream, ``n_rows`` is the length of the
-    stream; ``last_pass`` tells whether the rows come no more after this.
+    ``encoded`` is y as indices into ``classes``, or as numbers of shape (n, n_targets)
+    where there are no classes; ``weights`` are the products of sample and class
+    weights; ``class_weights`` are the latter, in the order of the classes, or None
+    where all are one. ``resume`` says whether learning goes on from what is fitted.
+    Where X is a sample of a stream, ``n_rows`` is the length of the stream;
+    ``last_pass`` tells whether the rows come no more after this.
     """
 
     X: Any
     y: np.ndarray
-    classes: np.ndarray
+    classes: Any
     encoded: np.ndarray
     weights: np.ndarray
     rng: np.random.RandomState
@@ -68,6 +70,16 @@ class FitInput(NamedTuple):
     n_rows: int | None = None
     last_pass: bool = True
     class_weights: np.ndarray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes; 1 where y is numbers."""
+        return 1 if self.classes is None else len(self.classes)
+
+    @property
+    def labels(self) -> np.ndarray | None:
+        """Classes by their index, None where y is numbers."""
+        return None if self.classes is None else self.encoded
 
     @property
     def n_planned(self) -> int:
@@ -158,6 +170,20 @@ def check_feature_map(estimator) -> None:
         )
 
 
+def check_coding(estimator) -> None:
+    """Refuse settings of anchors beside a coding that is an object."""
+    if isinstance(estimator.coding, str):
+        return
+    for name in ("n_anchors", "n_neighbors", "anchors"):
+        default = signature(type(estimator)).parameters[name].default
+        if getattr(estimator, name) is not default:
+            raise ValueError(
+                f"{name}={getattr(estimator, name)!r} does not reach a coding that "
+                f"is passed as an object: set it there, as in "
+                f"{type(estimator.coding).__name__}({name}=...)."
+            )
+
+
 def check_parameters(estimator) -> None:
     """Refuse parameters that are not allowed, alone or together."""
     validate_parameters(estimator)
@@ -174,12 +200,12 @@ def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
     """Check the arguments of ``fit``."""
     check_parameters(estimator)
     resume = estimator.warm_start and hasattr(estimator, "coef_")
-    X, y = checked_data(estimator, X, y, reset=not resume)
+    X, y = checked_data(estimator, X, y, reset=not resume, **estimator._y_checks)
     if not resume:
         warn_of_scales(estimator, X)
-    known = estimator.classes_ if resume else None
-    classes, encoded = encode_classes(y, known, type(estimator).__name__)
-    given = _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
+    known = estimator._known_target(None, resume=resume, stream=False)
+    labels = estimator._encode_target(y, known)
+    given = _new_input(estimator, X, y, labels, sample_weight, resume)
     return given._replace(held_out=_take_held_out(estimator, given, *validation))
 
 
@@ -188,12 +214,12 @@ def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
     check_parameters(estimator)
     check_stream(estimator)
     resume = hasattr(estimator, "coef_")
-    known = stream_classes(classes, estimator.classes_ if resume else None)
-    X, y = checked_data(estimator, X, y, reset=not resume)
+    known = estimator._known_target(classes, resume=resume, stream=True)
+    X, y = checked_data(estimator, X, y, reset=not resume, **estimator._y_checks)
     if not resume:
         warn_of_scales(estimator, X)
-    classes, encoded = encode_classes(y, known, type(estimator).__name__)
-    return _new_input(estimator, X, y, (classes, encoded), sample_weight, resume)
+    labels = estimator._encode_target(y, known)
+    return _new_input(estimator, X, y, labels, sample_weight, resume)
 
 
 def _new_input(estimator, X, y, labels, sample_weight, resume) -> FitInput:
@@ -220,8 +246,10 @@ def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
     if (X_val is None) != (y_val is None):
         raise ValueError("X_val and y_val go together: pass both or neither.")
     if X_val is not None:
-        X_val, y_val = checked_data(estimator, X_val, y_val, reset=False)
-        labels = encode_classes(y_val, given.classes, type(estimator).__name__)[1]
+        X_val, y_val = checked_data(
+            estimator, X_val, y_val, reset=False, **estimator._y_checks
+        )
+        labels = estimator._encode_target(y_val, given.classes)[1]
         return (
             X_val,
             labels,
@@ -231,7 +259,7 @@ def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
     chosen = train_test_split(
         counted,
         test_size=estimator.validation_fraction,
-        stratify=given.encoded[counted],
+        stratify=estimator._strata(given.encoded[counted]),
         random_state=given.rng,
     )[1]
     held_weights = given.weights[chosen]
@@ -344,9 +372,10 @@ def fit_space(
     ``in_batches`` those of a feature map are made when they are asked for.
     """
     X, encoded, weights = given.X, given.encoded, given.weights
-    feature_map = None
+    labels, feature_map = given.labels, None
     if estimator.feature_map is not None:
-        feature_map = clone(estimator.feature_map).fit(X, encoded)
+        y = encoded[:, 0] if encoded.ndim == 2 and encoded.shape[1] == 1 else encoded
+        feature_map = clone(estimator.feature_map).fit(X, y)
     anchor_view, model_view = views = views_of(estimator, feature_map, X, in_batches)
     scales = choose_scales(estimator, model_view, given)
     anchors, path = estimator.anchors, None
@@ -360,9 +389,10 @@ def fit_space(
     if isinstance(anchor_view, MappedRows):
         most = max(_ANCHOR_ROWS, _ROWS_PER_CLUSTER * getattr(coding, "n_anchors", 0))
         seen = _sampled(given, most)
-        anchor_view, encoded, weights = anchor_view[seen], encoded[seen], weights[seen]
+        anchor_view, weights = anchor_view[seen], weights[seen]
+        labels = None if labels is None else labels[seen]
     uniform = weights.min() == weights.max()
-    coding.fit(anchor_view, encoded, None if uniform else weights)
+    coding.fit(anchor_view, labels, None if uniform else weights)
     if estimator.metric is not None:
         coding.metric = None  # metric_ learns from here on
     spacing = anchor_spacing(coding.anchors_) or _spread(anchor_view, weights)
@@ -453,7 +483,7 @@ def _check_number(n_anchors, anchors) -> None:
 def rule_of_rows(estimator, given: FitInput, most: int) -> int:
     """Number of anchors for so many rows."""
     share = given.n_planned // estimator.rules.rows_per_anchor
-    return int(np.clip(share, len(given.classes), most))
+    return int(np.clip(share, given.n_classes, most))
 
 
 def _new_coding(estimator, anchors, given: FitInput) -> Coding:
@@ -496,7 +526,7 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
     if scaling == "auto":
         scaling = rules.intercept_scaling * norm
     if isinstance(alpha, str):
-        alpha = square * rules.alpha(n_rows, len(given.classes)) / n_rows
+        alpha = square * rules.alpha(n_rows, given.n_classes) / n_rows
     return Scales(alpha, scaling, norm)
 
 

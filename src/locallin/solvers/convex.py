@@ -47,6 +47,7 @@ class Problem:
     """The convex problem: data, codes, targets and the objective's parameters.
 
     ``visits`` names the rows that count; their weights have a mean of one.
+    ``loss_parameter`` is that of a loss of numbers, None where rows have classes.
     """
 
     rows: Rows
@@ -60,6 +61,7 @@ class Problem:
     loss: int
     strategy: int
     n_jobs: int | None = None
+    loss_parameter: float | None = None
 
     @property
     def n_rows(self) -> int:

@@ -74,7 +74,8 @@ class JointProblem:
 
     ``X`` is what anchors see and ``features`` what local models see, dense or CSR.
     ``coding`` is where anchors, bandwidth and metric start. ``visits`` names the rows
-    that count; their weights have a mean of one.
+    that count; their weights have a mean of one. ``loss_parameter`` is that of a loss
+    of numbers, None where rows have classes.
     """
 
     X: Any
@@ -86,6 +87,7 @@ class JointProblem:
     intercept_scaling: float
     loss: int
     diversity: float = 0.0
+    loss_parameter: float | None = None
 
     @property
     def intercept_step(self) -> float:
@@ -101,6 +103,10 @@ class JointProblem:
             np.zeros(shape, anchors.dtype),
             anchors,
         )
+
+    def coded_loss(self, coding: CodingState) -> CodedLoss:
+        """The loss of a row that is coded in this way."""
+        return CodedLoss(self.loss, coding.kind, coding.bandwidth, self.loss_parameter)
 
     def penalty(self, parameters: Parameters) -> float:
         """alpha/2 (|W|^2 + |b|^2 / B^2)."""
@@ -182,7 +188,7 @@ def differentiate(
         pulls=np.empty(len(codes.indices), dtype),
         widths=np.empty(len(coding.bandwidth)),
     )
-    objective = CodedLoss(problem.loss, coding.kind, coding.bandwidth)
+    objective = problem.coded_loss(coding)
     sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
     batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
     return batch, out.widths, sums
@@ -501,7 +507,7 @@ def _sgd_epoch(
     if problem.features is not problem.X:
         model_rows = as_rows(problem.features)
     coding = problem.coding
-    objective = CodedLoss(problem.loss, coding.kind, coding.bandwidth)
+    objective = problem.coded_loss(coding)
     rows = anchor_rows, model_rows
     totals = np.zeros(3)
     for piece in np.array_split(order, min(len(order), _PIECES)):

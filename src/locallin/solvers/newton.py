@@ -111,8 +111,7 @@ class _Score:
     def __init__(self, shared: _SharedRows, number: int, start):
         problem = shared.problem
         self._shared, self._problem, self._number = shared, problem, number
-        positive = problem.target.labels == problem.target.positive[number]
-        self._signs = np.where(positive, 1, -1).astype(np.int8)
+        self._signs, self._shift = _aims(problem, number)
         self._v = np.zeros(shared.shape)
         if start is not None:
             coef, intercept = start
@@ -124,7 +123,7 @@ class _Score:
 
     def begin(self) -> None:
         """Look around at the start, or where the way through it from zero is best."""
-        self._margins = self._products(self._v)
+        self._margins = self._products(self._v) - self._shift
         if self._v.any():
             self._search(self._v.copy())
         self._look()
@@ -156,8 +155,8 @@ class _Score:
         """Sum of the losses, and their derivatives by each row's margin."""
         problem, slopes, curvature = self._problem, *np.zeros((2, len(self._signs)))
         losses = bend_losses(
-            problem.loss, problem.visits, self._shared.weights, self._margins,
-            slopes, curvature,
+            problem.loss, problem.loss_parameter, problem.visits, self._shared.weights,
+            self._margins, slopes, curvature,
         )  # fmt: skip
         return losses, slopes, curvature
 
@@ -215,8 +214,8 @@ class _Score:
 
         def derivatives(t):
             _, slope, bend = sum_along(
-                problem.loss, problem.visits, self._shared.weights, self._margins,
-                changes, t,
+                problem.loss, problem.loss_parameter, problem.visits,
+                self._shared.weights, self._margins, changes, t,
             )  # fmt: skip
             penalty = problem.alpha * (along + t * square)
             return slope + penalty, bend + problem.alpha * square
@@ -224,6 +223,15 @@ class _Score:
         t = _root(derivatives)
         self._v += t * direction
         self._margins += t * changes
+
+
+def _aims(problem: Problem, number: int) -> tuple[np.ndarray, np.ndarray | float]:
+    """Signs and shifts that make margins, or residuals, of the scores of the rows."""
+    labels = problem.target.labels
+    if problem.loss_parameter is not None:
+        return np.ones(len(labels), np.int8), labels[:, number]
+    positive = labels == problem.target.positive[number]
+    return np.where(positive, 1, -1).astype(np.int8), 0.0
 
 
 def _root(derivatives) -> float:

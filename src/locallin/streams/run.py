@@ -18,6 +18,8 @@ from locallin.engine.sklearn_api import fitted_attributes, forget
 from locallin.streams.checkpoint import Checkpoints
 
 _SECONDS_BETWEEN_LINES = 5.0
+# Classes of a stream of numbers: none are looked for.
+NO_CLASSES = np.empty(0)
 # Parameters that do not change the model.
 _WITHOUT_EFFECT = ("n_jobs", "verbose")
 
@@ -199,7 +201,7 @@ class StreamProgress:
 class StreamRun:
     """A run over a stream: its position, and how it goes on.
 
-    ``learner`` learns from blocks: a :class:`locallin.methods.base.StreamLearner`.
+    ``learner`` learns from blocks: a :class:`locallin.methods.skeleton.StreamLearner`.
     """
 
     def __init__(self, learner, source: Batches, settings: StreamSettings, checkpoint):

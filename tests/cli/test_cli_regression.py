@@ -1,0 +1,132 @@
+"""The command line with labels that are numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+from locallin.cli import main
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+pytest.importorskip("skops")
+
+
+@pytest.fixture
+def flats(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.RandomState(0)
+    frame = pandas.DataFrame(
+        {
+            "size": rng.uniform(20, 120, size=300).round(1),
+            "place": rng.choice(["city", "village"], size=300),
+        }
+    )
+    price = frame["size"] * np.where(frame["place"] == "city", 9.1, 3.2)
+    frame["price"] = (price + rng.normal(size=300)).round(2)
+    frame.to_csv("flats.csv", index=False)
+    frame[["size", "price"]].to_csv("sizes.csv", index=False)
+    return frame
+
+
+def run(capsys, *argv, code=0):
+    assert main(list(argv)) == code
+    return capsys.readouterr()
+
+
+def result(capsys, *argv):
+    shown = run(capsys, *argv, "--json")
+    return json.loads(shown.out), shown.err
+
+
+QUICK = ("--effort", "0")
+
+
+def test_a_label_with_decimals_is_regression_and_said_aloud(capsys, flats):
+    train = ["train", "flats.csv", "m.skops", "--label", "price"]
+    found, told = result(capsys, *train, *QUICK)
+    assert "holds 300 different numbers with decimals: this is regression" in told
+    assert found["training_r2"] > 0.98
+    assert found["held_out_r2"] is None
+    assert found.get("classes") is None
+    about, _ = result(capsys, "info", "m.skops")
+    assert about["regressor"] == "LocallyLinearRegressor"
+    scores, _ = result(capsys, "evaluate", "m.skops", "flats.csv")
+    assert scores["rows"] == 300
+    assert scores["r2"] == pytest.approx(found["training_r2"])
+    assert 0 < scores["mae"] <= scores["rmse"]
+
+
+def test_predictions_intervals_and_reasons(capsys, flats):
+    train = [
+        "train",
+        "flats.csv",
+        "m.skops",
+        "--label",
+        "price",
+        "--time-limit",
+        "1e-6",
+    ]
+    found, _ = result(capsys, *train, "--task", "regression")
+    assert found["held_out_r2"] > 0.8
+    lines = run(capsys, "predict", "m.skops", "flats.csv").out.splitlines()
+    predicted = np.array(lines, float)
+    assert np.corrcoef(predicted, flats["price"])[0, 1] > 0.98
+    out = run(capsys, "predict", "m.skops", "flats.csv", "--output", "interval").out
+    names, *rows = out.splitlines()
+    assert names == "prediction,lower,upper"
+    table = np.array([row.split(",") for row in rows], float)
+    assert (table[:, 1] < table[:, 0]).all()
+    assert (table[:, 0] < table[:, 2]).all()
+    error = run(capsys, "predict", "m.skops", "flats.csv", "--proba", code=1).err
+    assert "the model predicts numbers" in error
+    reasons, _ = result(capsys, "explain", "m.skops", "flats.csv", "--rows", "2")
+    row = reasons["rows"][0]
+    parts = sum(part["contribution"] for part in row["contributions"])
+    assert row["prediction"] == pytest.approx(parts + row["others"] + row["constant"])
+    assert row["prediction"] == pytest.approx(predicted[0], rel=1e-4)
+    assert "row 1: " in run(capsys, "explain", "m.skops", "flats.csv").out
+    run(capsys, "convert", "m.skops", "m.h")
+    with open("m.h") as file:
+        assert "static inline float model_predict(const float *x)" in file.read()
+
+
+@pytest.mark.parametrize("method", ["du", "ll", "sapl"])
+def test_methods_of_regression(capsys, flats, method):
+    train = ["train", "sizes.csv", "m.skops", "--task", "regression"]
+    found, _ = result(capsys, *train, "--method", method, "--n-anchors", "5")
+    assert found["method"] == method
+    assert found["training_r2"] > 0.3
+    found, _ = result(
+        capsys, "train", "sizes.csv", "q.skops", "--method", method, "--epsilon", "0.3",
+        "--loss", "huber", "--n-anchors", "5",
+    )  # fmt: skip
+    assert found["training_r2"] > 0.05
+    scores, _ = result(capsys, "evaluate", "q.skops", "sizes.csv")
+    assert scores["r2"] == pytest.approx(found["training_r2"])
+
+
+def test_streams_of_numbers(capsys, flats):
+    train = ["train", "sizes.csv", "m.skops", "--stream", "--method", "du"]
+    found, _ = result(capsys, *train, "--task", "regression", "--epochs", "20")
+    assert found["training_r2"] > 0.3
+
+
+def test_what_does_not_go_together_is_named(capsys, flats):
+    train = ["train", "flats.csv", "m.skops"]
+    error = run(capsys, *train, "--task", "regression", "--label", "place", code=1).err
+    assert "--task regression learns numbers, but a label is" in error
+    error = run(capsys, *train, "--task", "regression", "--method", "ml3", code=2).err
+    assert "--task regression is for --method local, du, ll, sapl" in error
+    more = ["--label", "price", "--task", "classification"]
+    error = run(capsys, *train, *more, code=1).err
+    assert "which are no classes: --task regression learns numbers" in error
+    more = ["--label", "price", "--class-weight", "balanced"]
+    error = run(capsys, *train, *more, code=2).err
+    assert "--class-weight is for classes, and this is regression" in error
+    more = ["--label", "place", "--method", "du", "--epsilon", "1"]
+    error = run(capsys, *train, *more, "--task", "classification", code=2).err
+    assert "--epsilon is for --task regression" in error
+    run(capsys, *train, "--label", "price", *QUICK)
+    error = run(capsys, "report", "m.skops", "flats.csv", "m.html", code=1).err
+    assert "report needs a classifier" in error
