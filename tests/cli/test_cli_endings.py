@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from locallin import LLSVMClassifier, SAPLClassifier
-from locallin.cli import main
+from locallin.cli import _commands, main
 from locallin.data import write_predictions
 from locallin.engine.files import replacing
 from locallin.export import load, save, to_c
@@ -151,6 +151,28 @@ def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path, rows):
     assert process.returncode == 130, said
     assert "interrupted" in said
     assert not list(tmp_path.glob(".*"))
+
+
+class Deleted:
+    """Gets Ctrl-C while it is deleted, where Python drops it."""
+
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_signal_while_something_is_deleted_is_not_lost(monkeypatch, capsys):
+    def work(args):
+        Deleted()
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            time.sleep(0.01)
+        return 0
+
+    monkeypatch.setattr(_commands, "info", work)
+    hook = sys.unraisablehook
+    assert main(["info", "model.skops"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert sys.unraisablehook is hook
 
 
 def test_hostile_classes_stay_text_in_c(moons):

@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        with _ended_by_sigterm():
+        with _ended_by_sigterm(), _signals_sent_again():
             code = _run(args)
             sys.stdout.flush()
         return code
@@ -61,6 +61,28 @@ def _ended_by_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _signals_sent_again() -> Iterator[None]:
+    """Send Ctrl-C once more where it came while an object was being deleted.
+
+    Python drops exceptions there, and the command would go on.
+    """
+    before = sys.unraisablehook
+
+    def again(dropped) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            # Not from here, where the next one would be dropped as well.
+            threading.Timer(0.05, signal.raise_signal, [signal.SIGINT]).start()
+        else:
+            before(dropped)
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _method_of(argv: list[str]) -> str | None:
