@@ -173,6 +173,7 @@ def adds_up(found, clf, X):
     assert_array_equal(found.predicted, clf.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore::locallin.FeatureScaleWarning")
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("numbers", NUMBERS)
 def test_one_contribution_for_each_column(numbers, words, table):

@@ -18,6 +18,7 @@ from locallin.encoding._bins import (
     separated,
     tree_edges,
 )
+from locallin.encoding._slopes import line_slopes
 from locallin.encoding._targets import is_number_target
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, Array, Bindings, CheckedState, Rule
@@ -413,6 +414,25 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         sizes = self._bins_by_feature() + self.tells_missing_
         return np.repeat(np.arange(len(sizes)), sizes)
+
+    def get_local_slopes(self, X) -> np.ndarray:
+        """How fast the components move with their features at given rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Numbers, NaN where one is missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Change of each component by that of its feature, to the right of the
+            feature's value; NaN where the value is missing.
+        """
+        check_is_fitted(self)
+        X = self._take(X, reset=False)
+        X = X.toarray() if sparse.issparse(X) else X
+        return line_slopes(X.astype(float), self.kernel_state(np.float64))
 
     def _bins_by_feature(self) -> np.ndarray:
         return np.maximum(np.diff(self.edge_starts_) - 1, 0)

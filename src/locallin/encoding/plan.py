@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from locallin.encoding._columns import BOOLEAN
+from locallin.encoding._columns import BOOLEAN, NUMBER
 from locallin.encoding._dates import (
     PART_NAMES,
     TIME_COS,
@@ -15,6 +15,7 @@ from locallin.encoding._dates import (
     date_part,
 )
 from locallin.encoding._fitting import Raw
+from locallin.encoding._slopes import bent_slopes, line_slopes
 from locallin.engine.matrix import read_only
 from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding, encode_block
 
@@ -227,6 +228,24 @@ def write_block(plan: Plan, raws: list[Raw], rows: slice, means, out) -> None:
             out[:, place.means : place.levels] = found
         if place.end > place.levels:
             _write_levels(levels, raws[j].codes[rows], place, out)
+
+
+def local_slopes(plan: Plan, raws: list[Raw], n_rows: int) -> np.ndarray:
+    """Slopes of the components at rows, NaN where a column is no number there."""
+    out = np.full((n_rows, plan.n_out), np.nan)
+    columns, parts = plan.source_columns, plan.source_parts
+    values = source_values(columns, parts, raws, slice(None))
+    slopes = line_slopes(values, plan.encoding)
+    bent = bent_slopes(values, plan.encoding, plan.smooth)
+    out[:, plan.number_places] = np.where(plan.is_bent, bent, slopes)
+    for j, (kind, place) in enumerate(zip(plan.kinds, plan.places, strict=True)):
+        own = slice(place.numbers, place.end)
+        if kind not in (NUMBER, BOOLEAN):
+            out[:, own] = np.nan
+            continue
+        there = ~np.isnan(np.asarray(raws[j].values))
+        out[there, place.missing : place.end] = 0.0  # the component of a missing value
+    return out
 
 
 def _means(levels: Levels, codes: np.ndarray) -> np.ndarray:

@@ -45,6 +45,7 @@ from locallin.encoding.piecewise import PiecewiseLinearEncoder
 from locallin.encoding.plan import (
     Plan,
     is_sparse,
+    local_slopes,
     number_names,
     plan_of,
     source_values,
@@ -587,6 +588,25 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         sizes = [one.end - one.numbers for one in plan_of(self).places]
         return np.repeat(np.arange(len(sizes)), sizes)
+
+    def get_local_slopes(self, X) -> np.ndarray:
+        """How fast the components move with their columns at given rows.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Columns as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
+            Change of each component by that of its column, to the right of the
+            column's value; NaN for categories and dates, and where a value is missing.
+        """
+        check_is_fitted(self)
+        X = self._take(X, reset=False)
+        raws = self._raw(read_columns(X), self._names(X))
+        return local_slopes(plan_of(self), raws, X.shape[0])
 
     def _count_units(self) -> int:
         """Components of levels; -1 where the fitted attributes make no sense."""

@@ -42,9 +42,11 @@ class Explanation:
         Local weight times feature, added up over the features that come from a
         column; less those of the reference where there is one.
     weights : ndarray of shape (n_samples, n_scores, n_columns)
-        Change of the score by that of the column, in its own units, with the local
-        model held fixed. NaN where it is not the same for all values: categories, and
-        columns behind bins, powers, quantiles and other bends.
+        Change of the score by that of the column at the row's value, in its own units,
+        with the local model held fixed. Behind the bins of
+        :class:`~locallin.encoding.TableEncoder` it is that of the bin to the right of
+        the value. NaN where there is none: categories, missing values, and columns
+        behind powers, quantiles and other bends that do not tell their slopes.
     values : ndarray of shape (n_samples, n_columns)
         The columns, as the user gave them: numbers where all of them are numeric, and
         objects otherwise. Missing values are NaN.
@@ -389,7 +391,9 @@ def explain_view(
         scores=scores[:, chosen] * signs,
         bias=bias,
         contributions=view.by_column(weights * steps[:, None]),
-        weights=view.by_column(weights * view.slopes.astype(weights.dtype)),
+        weights=view.by_column(
+            weights * view.local_slopes[:, None].astype(weights.dtype)
+        ),
         values=view.values,
         feature_names=view.names,
         classes=labels,

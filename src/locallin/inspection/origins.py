@@ -5,7 +5,8 @@ column that it comes from, and how fast it moves with that column. A transformer
 its origins by a method ``get_feature_origins()``, an integer for each output and -1 for
 one that comes from no single column; scikit-learn's own are known by what they publish
 of their fitted state. What cannot be told is not guessed. By ``get_feature_slopes()`` a
-transformer tells how fast its outputs move, NaN for those that are no straight lines.
+transformer tells how fast its outputs move, NaN for those that are no straight lines,
+and by ``get_local_slopes(X)`` how fast they move at the values of some rows.
 """
 
 from __future__ import annotations

@@ -196,6 +196,7 @@ class View:
         names = _first_names(estimator, X, feature_names)
         columns = [Column(name, 0, place) for place, name in enumerate(names)]
         found = Trace(np.arange(len(names)), np.ones(len(names)))
+        self._traces: list[Trace] = []
         for _, step in self.steps:
             made = step.transform(self.stages[-1])
             self.stages.append(made)
@@ -220,6 +221,7 @@ class View:
         n_out = len(names)
         if then is None or len(then.origins) != n_out:
             then = Trace(np.full(n_out, MIXED), np.ones(n_out))
+        self._traces.append(then)
         origins, slopes = followed_by(found, then)
         own = np.flatnonzero(origins == MIXED)
         origins[own] = len(columns) + np.arange(len(own))
@@ -256,6 +258,27 @@ class View:
     def features(self) -> np.ndarray:
         """Rows as the local models see them, dense."""
         return local_rows(self.classifier, self.rows)
+
+    @property
+    def local_slopes(self) -> np.ndarray:
+        """Change of a feature by that of its column at each row.
+
+        As ``slopes``, but with bends that a step knows by ``get_local_slopes(X)``: NaN
+        where a column is no number.
+        """
+        steps = [step for _, step in self.steps]
+        if has_map(self.classifier):
+            steps.append(self.classifier.feature_map_)
+        found = np.ones((len(self), count_columns(self.stages[0])))
+        for step, X, then in zip(steps, self.stages, self._traces, strict=False):
+            made = np.ones((len(self), len(then.origins)))
+            known = then.origins >= 0
+            here = then.slopes[None]
+            if hasattr(step, "get_local_slopes"):
+                here = np.asarray(step.get_local_slopes(X), dtype=float)
+            made[:, known] = found[:, then.origins[known]] * here[:, known]
+            found = made
+        return found
 
     @cached_property
     def values(self) -> np.ndarray:
