@@ -23,12 +23,14 @@ from benchmarks import (
     alpha_path,
     cluster,
     compilation,
+    distill,
     export,
     few_labels,
     files,
     mixed,
     peers,
     pictures,
+    probabilities,
     scaling,
     speed,
     stream,
@@ -51,7 +53,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 RESULTS = {
-    *(name for name in BENCHMARKS if name != "papers"),
+    *(name for name in BENCHMARKS if name not in ("papers", "probabilities")),
+    *(f"probabilities-{part}" for part in ("calibration", "coverage")),
     *(f"papers-{part}" for part in ("llsvm", "joint", "ml3", "atlas", "figures")),
 }
 
@@ -137,6 +140,16 @@ def tiny():
         patch.setattr(few_labels, "TRIALS", 2)
         patch.setattr(alpha_path, "SETS", ("magic04",))
         patch.setattr(alpha_path, "REPEATS", 1)
+        patch.setattr(probabilities, "SETS", ("magic04",))
+        patch.setattr(probabilities, "MODELS", {"LLSVMClassifier": LLSVMClassifier()})
+        patch.setattr(probabilities, "COVERED", ("synthetic", "magic04"))
+        patch.setattr(probabilities, "COVERED_ROWS", 120)
+        patch.setattr(probabilities, "COUNTED_ROWS", 60)
+        patch.setattr(probabilities, "SEARCH_SECONDS", 0.01)
+        patch.setattr(probabilities, "REPEATS", 2)
+        patch.setattr(distill, "SETS", ("magic04",))
+        patch.setattr(distill, "LABELLED", 100)
+        patch.setattr(distill, "TREES", 3)
         patch.setattr(weak_penalty, "SETS", ("magic04", "usps"))
         patch.setattr(weak_penalty, "ANCHORS", (5,))
         small = dict.fromkeys(files.SHAPES, (60, 30, 10))
