@@ -362,11 +362,39 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         {ndarray, CSR matrix} of shape (n_samples, n_features_out)
             The components, column by column.
         """
+        raws, n_rows = self._read(X)
+        return self._encode(raws, {}, n_rows)
+
+    def to_numbers(self, X) -> np.ndarray:
+        """The rows in numbers, as exported models take them.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Columns as in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            Numbers as they are, 0 and 1 of truth values, days since 1970, and the
+            position of a level among ``plan().levels[j].names`` or their number for
+            another level. NaN is a missing value, and 0 a column that is not used.
+        """
+        raws, n_rows = self._read(X)
+        out = np.zeros((n_rows, len(raws)))
+        for j, (raw, kind) in enumerate(zip(raws, self.kinds_, strict=True)):
+            if kind == CATEGORY:
+                out[:, j] = np.where(raw.codes < 0, np.nan, raw.codes)
+            elif raw.values is not None:
+                out[:, j] = raw.values
+        return out
+
+    def _read(self, X) -> tuple[list[Raw], int]:
+        """Columns of new rows in numbers, and how many rows there are."""
         check_is_fitted(self)
         X = self._take(X, reset=False)
         names = self._names(X)
-        raws = self._raw(read_columns(X, names), names)
-        return self._encode(raws, {}, X.shape[0])
+        return self._raw(read_columns(X, names), names), X.shape[0]
 
     # Fitting
 

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from locallin.encoding import PiecewiseLinearEncoder
+from locallin.export._scalers import affine
 from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
 
 
@@ -35,21 +35,15 @@ def scaled(header, steps: list, row: Row) -> Row:
 
 
 def _affine(step) -> tuple[np.ndarray, np.ndarray]:
-    """Shift and factor of a scaler, x -> (x - shift) * factor."""
-    zero, one = np.zeros(step.n_features_in_), np.ones(step.n_features_in_)
-    if type(step) is StandardScaler:
-        shift = zero if step.mean_ is None or not step.with_mean else step.mean_
-        return shift, one if step.scale_ is None else 1 / step.scale_
-    if type(step) is MaxAbsScaler and not getattr(step, "clip", False):
-        return zero, 1 / step.scale_
-    if type(step) is MinMaxScaler and not step.clip:
-        return -step.min_ / step.scale_, step.scale_
-    raise TypeError(
-        f"to_c has no {type(step).__name__} in a pipeline: it takes StandardScaler, "
-        "MinMaxScaler and MaxAbsScaler without clip, PiecewiseLinearEncoder, and "
-        "TableEncoder as the first step. Apply other steps before calling the C code, "
-        "and export the classifier alone."
-    )
+    found = affine(step)
+    if found is None:
+        raise TypeError(
+            f"to_c has no {type(step).__name__} in a pipeline: it takes "
+            "StandardScaler, MinMaxScaler and MaxAbsScaler without clip, "
+            "PiecewiseLinearEncoder, and TableEncoder as the first step. Apply other "
+            "steps before calling the C code, and export the classifier alone."
+        )
+    return found
 
 
 def encoded(header, encoder: PiecewiseLinearEncoder, row: Row) -> Row:
