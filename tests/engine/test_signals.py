@@ -88,6 +88,13 @@ def test_forked_processes_fit():
         assert pool.map_async(fit_in_child, range(2)).get(timeout=120) == expected
 
 
+@pytest.mark.slow
+def test_spawned_processes_fit():
+    expected = [fit_in_child(seed) for seed in range(2)]
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        assert pool.map_async(fit_in_child, range(2)).get(timeout=600) == expected
+
+
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda m: type(m).__name__)
 def test_lack_of_memory_leaves_the_estimator_as_it_was(model, moons, monkeypatch):
     X, y = moons
