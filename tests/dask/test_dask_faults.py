@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager
 from threading import Thread
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
 
@@ -14,7 +15,7 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 from clusters import LOOPBACK, assert_same, cut, make
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from locallin.dask import BlockError, _fit
 
@@ -136,3 +137,56 @@ def test_no_worker_at_all_is_an_error_in_time(client, cluster, rows, tmp_path):
         slow(tmp_path, max_iter=50, timeout=1.0).fit(*cut(*rows))
     cluster.scale(2)
     client.wait_for_workers(2, timeout=30)
+
+
+@pytest.mark.parametrize("after", np.random.RandomState(0).randint(1, 29, size=10))
+def test_a_worker_may_die_at_any_moment(client, rows, undisturbed, tmp_path, after):
+    with in_the_middle(tmp_path, kill, after=int(after)):
+        model = slow(tmp_path, max_iter=4).fit(*cut(*rows))
+    assert_same(model, undisturbed)
+
+
+def hungry(part):
+    """A block that no worker has room for."""
+    return part if len(part) < 2 else np.ones((len(part), 10**7))[:, : part.shape[1]]
+
+
+@contextmanager
+def of_its_own(**more):
+    """A cluster of one worker, and its client."""
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", **LOOPBACK, **more
+    ) as found:
+        client = found.get_client()
+        yield found, client
+        client.close(timeout=5)
+
+
+def test_a_worker_with_too_little_memory_is_an_error(rows):
+    X, y = cut(*rows)
+    failures = {"distributed.scheduler.allowed-failures": 0}
+    with (
+        dask.config.set(failures),
+        of_its_own(memory_limit="700MiB"),
+        # The second where the worker takes long to come back.
+        pytest.raises((BlockError, TimeoutError), match=r"Block \d|no worker for"),
+    ):
+        make("LLSVMClassifier").fit(X.map_blocks(hungry, dtype=float), y)
+
+
+@pytest.mark.parametrize("lost", [0, 1], ids=["scheduler", "client"])
+def test_a_lost_client_or_scheduler_is_an_error(rows, tmp_path, lost):
+    with (
+        of_its_own() as found,
+        in_the_middle(tmp_path, lambda _: found[lost].close(timeout=5), after=12),
+        pytest.raises((RuntimeError, TimeoutError), match="cluster"),
+    ):
+        slow(tmp_path, max_iter=50, timeout=5.0).fit(*cut(*rows))
+
+
+def test_a_restarted_cluster_is_an_error(client, rows, tmp_path):
+    with (
+        in_the_middle(tmp_path, lambda _: client.restart(timeout=60), after=12),
+        pytest.raises(RuntimeError, match="The cluster has dropped the fit"),
+    ):
+        slow(tmp_path, max_iter=50).fit(*cut(*rows))

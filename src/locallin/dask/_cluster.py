@@ -66,8 +66,15 @@ class Session:
         except (TimeoutError, KeyboardInterrupt):
             raise
         except (Exception, CancelledError) as error:
-            self._blame_a_block(error)
-            if isinstance(error, CancelledError):
+            if self._client.status != "running":
+                raise RuntimeError(
+                    f"The client has lost its cluster, and is {self._client.status}: "
+                    "start both again, and fit again."
+                ) from error
+            restarted = "scheduler-restart" in str(error)
+            if not restarted:
+                self._blame_a_block(error)
+            if restarted or isinstance(error, CancelledError):
                 raise RuntimeError(
                     f"The cluster has dropped the fit: {error}"
                 ) from error
