@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import linecache
-import resource
 import traceback
 import warnings
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,12 @@ def run_case(folder: Path, target: str, seed: int, number: int) -> str | None:
 
 
 def _memory() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Bytes of the process at its largest; 0 where the system does not tell."""
+    with suppress(ImportError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return 0
 
 
 def judge(error: Exception) -> str | None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import warnings
 import zipfile
@@ -356,6 +357,7 @@ def test_truth_is_a_number_and_a_dict_is_no_array():
         LLSVMClassifierCV({0: 1.0}).fit(X, y)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="waits for a pipe")
 def test_a_crash_and_a_hang_are_findings(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_SECONDS", 0.01)
     worker = runner.Worker(tmp_path)
@@ -374,6 +376,7 @@ def _error(function):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="waits for a pipe")
 def test_a_thousand_new_cases(tmp_path):
     pytest.importorskip("skops")
     cases.prepare(tmp_path)
