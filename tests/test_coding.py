@@ -15,8 +15,8 @@ from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
     SoftAssignmentCoding,
-    bandwidth_for_perplexity,
 )
+from locallin.coding.base import bandwidth_for_perplexity
 from locallin.kernels.coding import ADAPTIVE, SOFT_ASSIGNMENT, mean_perplexity
 
 CODINGS = [

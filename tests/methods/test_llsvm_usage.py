@@ -209,7 +209,7 @@ def test_interruption_before_training_leaves_the_estimator_as_it_was(
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("locallin.coding.choose_anchors", interrupt)
+    monkeypatch.setattr("locallin.coding.base.choose_anchors", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X[:, :9], y > 3)
     assert vars(model) == before

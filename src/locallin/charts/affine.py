@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg, sparse
 
-from locallin.coding import bandwidth_for_perplexity
+from locallin.coding.base import bandwidth_for_perplexity
 from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks, single_threaded_blas

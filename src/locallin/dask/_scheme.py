@@ -14,7 +14,7 @@ import numpy as np
 from dask.sizeof import sizeof
 from scipy import sparse
 
-from locallin.coding import Coding, in_metric
+from locallin.coding.base import Coding, in_metric
 from locallin.dask._blocks import Block, BlockError
 from locallin.data.blocks import joined
 from locallin.engine.matrix import as_rows, find_nearest
