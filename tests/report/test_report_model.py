@@ -158,7 +158,6 @@ def _lead(scores):
 
 def check_reasons(estimator, X, found, close):
     told = explain(estimator, X)
-    steps, classifier = split_pipeline(estimator)
     parts = np.array([one["contributions"] for one in found])
     names = [str(name) for name in getattr(X, "columns", range(X.shape[1]))]
     kept = [names.index(name.removeprefix("x")) for name in told.feature_names]

@@ -633,7 +633,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._take(X, reset=False)
-        raws = self._raw(read_columns(X), self._names(X))
+        names = self._names(X)
+        raws = self._raw(read_columns(X, names), names)
         return local_slopes(plan_of(self), raws, X.shape[0])
 
     def _count_units(self) -> int:

@@ -410,7 +410,6 @@ class DULLSVMRegressor(JointRegressor):
     LLSVMRegressor : Anchors that stay where they are: a convex problem.
     LocallyLinearRegressor : Chooses settings, and takes tables.
     locallin.inspection.explain : Exact contributions behind a prediction.
-    locallin.export.save : A file that is safe to load.
 
     Examples
     --------
