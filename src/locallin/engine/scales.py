@@ -14,7 +14,13 @@ _LEAST_ROWS = 30
 
 
 class FeatureScaleWarning(UserWarning):
-    """Columns differ so much in scale that distances see only the widest of them."""
+    """Columns differ so much in scale that distances see only the widest of them.
+
+    See Also
+    --------
+    TableEncoder : Scales numbers, and encodes whatever else a table holds.
+    sklearn.preprocessing.StandardScaler : Gives all columns the same scale.
+    """
 
 
 def warn_of_scales(estimator, X) -> None:
