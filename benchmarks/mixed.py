@@ -113,7 +113,7 @@ class Categories:
         frame = self._prepare(frame)
         more = {"cat_features": self._names} if self._as_text else {}
         self.model.fit(frame, y, **more)
-        self.classes_ = self.model.classes_
+        self.classes_ = getattr(self.model, "classes_", None)
         return self
 
     def predict_proba(self, frame):
@@ -122,7 +122,15 @@ class Categories:
     predict = predict_proba
 
 
-def linear():
+class Boosted(Categories):
+    """The same for numbers."""
+
+    def predict(self, frame):
+        return self.model.predict(self._prepare(frame))
+
+
+def columns():
+    """Standardised numbers with median and indicator of gaps, and one-hot levels."""
     numbers = make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True), StandardScaler()
     )
@@ -130,11 +138,14 @@ def linear():
         SimpleImputer(strategy="constant", fill_value="missing"),
         OneHotEncoder(min_frequency=3, handle_unknown="infrequent_if_exist"),
     )
-    columns = make_column_transformer(
+    return make_column_transformer(
         (numbers, make_column_selector(dtype_include=["number", "bool"])),
         (levels, make_column_selector(dtype_include=["category", "object", "string"])),
     )
-    return make_pipeline(columns, LogisticRegression(max_iter=300))
+
+
+def linear():
+    return make_pipeline(columns(), LogisticRegression(max_iter=300))
 
 
 class Plain:
@@ -155,13 +166,16 @@ class Plain:
         plain = without_dates(frame)
         self._columns = [n for n in plain.columns if plain[n].notna().any()]
         self.model.fit(self._prepare(frame), y)
-        self.classes_ = self.model.classes_
+        self.classes_ = getattr(self.model, "classes_", None)
         return self
 
     def predict_proba(self, frame):
         return self.model.predict_proba(self._prepare(frame))
 
-    predict = predict_proba
+    def predict(self, frame):
+        if self.classes_ is not None:
+            return self.predict_proba(frame)
+        return self.model.predict(self._prepare(frame))
 
 
 def peers() -> dict:

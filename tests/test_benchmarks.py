@@ -31,6 +31,7 @@ from benchmarks import (
     peers,
     pictures,
     probabilities,
+    regression,
     scaling,
     speed,
     stream,
@@ -44,6 +45,7 @@ from benchmarks.papers import atlas, figures, joint, llsvm, ml3
 from locallin import (
     LLSVMClassifier,
     LocallyLinearClassifier,
+    LocallyLinearRegressor,
     ML3Classifier,
     SAPLClassifier,
 )
@@ -102,6 +104,8 @@ def data(tmp_path_factory):
     )
     frame.loc[::9, "mass"] = np.nan
     frame.to_parquet(folder / "tables" / "penguins.parquet")
+    frame["target"] = rng.normal(size=90)
+    frame.to_parquet(folder / "tables" / "concrete.parquet")
     return folder
 
 
@@ -191,6 +195,21 @@ def tiny():
             ),
         }
         patch.setattr(mixed, "peers", lambda: makers)
+        patch.setattr(regression, "SETS", ("concrete",))
+        patch.setattr(regression, "REPEATS", 1)
+        known = regression.peers()
+        quick = {
+            name: known[name]
+            for name in (
+                "Ridge",
+                "KNeighborsRegressor",
+                "HistGradientBoostingRegressor",
+            )
+        }
+        quick["LocallyLinearRegressor"] = lambda: LocallyLinearRegressor(
+            time_limit=0.01
+        )
+        patch.setattr(regression, "peers", lambda: quick)
         patch.setattr(stream, "ROWS", (600, 1200))
         patch.setattr(stream, "models", lambda: {"SAPL": SAPLClassifier(10)})
         timed = {
