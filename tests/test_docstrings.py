@@ -15,6 +15,7 @@ OWN_MEANING = {
     "anchors",  # where they stay, and where they start
     "average",
     "bandwidth",
+    "estimator",  # whose mean is taken, and what learns from a teacher
     "beta",  # fixed, and the first of those that are learned
     "init",
     "max_iter",  # sweeps of Atlas

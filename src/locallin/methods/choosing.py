@@ -526,7 +526,8 @@ def standard_error(values: np.ndarray, weights: np.ndarray) -> float:
 
 def _narrow(choice: Choice, X) -> Choice:
     """A choice without bins where there are too many columns to put into."""
-    many = np.shape(X[:1])[1] > _MOST_BINNED
+    shape = np.shape(X[:1] if hasattr(X, "__getitem__") else np.asarray(X))
+    many = len(shape) == 2 and shape[1] > _MOST_BINNED
     return replace(choice, n_bins=0) if many else choice
 
 

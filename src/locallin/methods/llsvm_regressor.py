@@ -55,7 +55,7 @@ class LLSVMRegressor(AnchoredRegressor):
         have it. None is 16 for "soft", 8 for "inverse-distance", at most ``n_anchors``.
     coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
             default="adaptive"
-        Local coordinates: see :class:`~locallin.LLSVMClassifier`.
+        Local coordinates. They are those of :class:`~locallin.LLSVMClassifier`.
     anchors : {"kmeans", "random"} or array-like of shape (n_anchors, n_dimensions), \
             default="kmeans"
         Where the anchors are: see :func:`locallin.anchors.choose_anchors`.
@@ -66,12 +66,12 @@ class LLSVMRegressor(AnchoredRegressor):
     coding_space : {"input", "mapped"}, default="input"
         Whether local coordinates are computed from x or from phi(x).
     loss : {"squared", "huber", "squared_epsilon_insensitive"}, default="squared"
-        The loss of a residual r of y in units of its scale (``target_scale_``):
+        The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
         r^2 / 2; the same up to ``epsilon`` and linear beyond it; or max(0, |r| -
         ``epsilon``)^2 / 2.
     epsilon : float or None, default=None
-        Where "huber" becomes linear, and residuals that "squared_epsilon_insensitive"
-        leaves alone, in units of the scale of y. None is 0.5 and 0.1.
+        Size of residuals, in units of the scale of y. "huber" becomes linear there, and
+        "squared_epsilon_insensitive" leaves smaller ones alone; None is 0.5 and 0.1.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
         ``mean |x|^2 / n`` times (300 / n)^1.25 / 2, cut to [0.005, 0.5].
@@ -84,13 +84,15 @@ class LLSVMRegressor(AnchoredRegressor):
         Steps end when the duality gap is this share of the objective; with None where
         rounding keeps the objective from falling.
     early_stopping : bool, default=False
-        Whether to stop on the loss of held-out rows and keep the best model.
+        Whether to stop on the accuracy of held-out rows and keep the best model. It is
+        measured by the loss.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=5
-        Steps without improvement before stopping.
+        Epochs without improvement before stopping. An epoch is a Newton step.
     warm_start : bool, default=False
-        Whether ``fit`` goes on from the last call, with its anchors and weights.
+        Whether ``fit`` goes on from the last call. It then starts from its anchors and
+        weights.
     n_jobs : int or None, default=None
         Number of threads. They share the targets when learning, and the rows when
         predicting. The result is the same for any number.

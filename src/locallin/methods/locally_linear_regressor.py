@@ -159,6 +159,10 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         with unchanged_on_error(self):
             validate_parameters(self)
             X, y = self._take(X, y, **self._y_checks)
+            if len(y) < 2:
+                raise ValueError(
+                    "LocallyLinearRegressor needs at least two rows, but n_samples = 1."
+                )
             weights = check_sample_weight(sample_weight, y)
             task = NumberTask(y)
             choosing, _ = self._fit_table(X, y, task, weights, groups, began)
@@ -186,7 +190,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
             What the local models of each row say; of one target an array of one axis.
         """
         encoded = self._encode(X)
-        return self.model_.predict(encoded)
+        return self.model_.predict(encoded).astype(float)
 
     def predict_interval(self, X, coverage: float = 0.9) -> np.ndarray:
         """Intervals in which so large a share of new rows lies.

@@ -327,20 +327,20 @@ class SAPLRegressor(JointRegressor):
     coding_space : {"input", "mapped"}, default="input"
         Whether local coordinates are computed from x or from phi(x).
     local_model : {"linear", "constant"}, default="linear"
-        "constant" drops w and keeps b.
+        "constant" drops w and keeps b: a mean of the values of the anchors.
     loss : {"squared", "huber", "absolute", "epsilon_insensitive", "pinball"}, \
             default="squared"
-        The loss of a residual r of y in units of its scale (``target_scale_``):
+        The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
         r^2 / 2; the same up to ``epsilon`` and linear beyond it; |r|; max(0, |r| -
         ``epsilon``); or that of a ``quantile``.
     epsilon : float or None, default=None
-        Where "huber" becomes linear, and residuals that "epsilon_insensitive" leaves
-        alone, in units of the scale of y. None is 0.5 and 0.1.
+        Size of residuals, in units of the scale of y. "huber" becomes linear there, and
+        "epsilon_insensitive" leaves smaller ones alone; None is 0.5 and 0.1.
     quantile : float, default=0.5
         The quantile of y that ``loss="pinball"`` predicts.
     alpha : float or "auto", default="auto"
-        Strength of the penalty (lambda), in the scale of the rows and of y in units of
-        its scale. "auto" is ``mean |x|^2 / n`` times 300 / n, cut to [0.02, 1], times
+        Strength of the penalty (lambda), in the scale of the data. y is in units of its
+        own scale. "auto" is ``mean |x|^2 / n`` times 300 / n, cut to [0.02, 1], times
         sqrt(9000 / n) / 2, cut to [0.5, 1.5].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
@@ -348,22 +348,23 @@ class SAPLRegressor(JointRegressor):
     max_iter : int, default=30
         Number of passes over the data, for which the steps are planned.
     batch_size : int or "auto", default="auto"
-        Rows per step. "auto" is n/64, at least 8 and at most 256; up to 1024 where 256
-        would make more than 7,200 steps in all passes.
+        Rows per step of "adam". "auto" is n/64, at least 8 and at most 256; up to 1024
+        where 256 would make more than 7,200 steps in all passes. It is the one solver.
     learning_rate : float, default=0.2
-        Largest step for the weights, for rows of norm one; it rises over the first 5 %
-        of the steps and falls along a cosine to zero.
+        Largest step of "adam" for the weights, for rows of norm one; it rises over the
+        first 5 % of the steps, and falls along a cosine to zero.
     anchor_rate : float or "auto", default="auto"
-        Largest step of a coordinate of an anchor in units of the median distance
-        between neighbouring anchors over the root of its dimensions ("auto" is 0.12;
-        0.05 per pass where there are fewer than three, as in streams). 0 freezes them.
+        Step of the anchors; 0 freezes them. It is the largest of a coordinate, in units
+        of the median distance between neighbouring anchors over the root of its
+        dimensions ("auto" is 0.12; 0.05 per pass where there are fewer than three).
     metric_rate : float or "auto", default="auto"
         Largest step of an entry of the metric, for rows of norm one, in the same units;
         0 freezes it ("auto" is 0.08).
     shuffle : bool, default=True
         Whether rows are visited in a new random order in every epoch.
     early_stopping : bool, default=False
-        Whether to stop on the loss of held-out rows and keep the best model.
+        Whether to stop on the accuracy of held-out rows and keep the best model. It is
+        measured by the loss.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=10
