@@ -139,7 +139,9 @@ def predict(args) -> int:
     """Write the classes or numbers of the rows of a file, block by block."""
     model = load_model(args.model, args.trust)
     method = _PREDICTIONS[args.output]
-    if not hasattr(model.estimator, method):
+    # A pipeline passes on what scikit-learn knows, and no intervals.
+    holder = model.classifier if args.output == "interval" else model.estimator
+    if not hasattr(holder, method):
         raise ValueError(_missing_output(model, args.output))
     write_columns(
         _predictions(model, args, method),
