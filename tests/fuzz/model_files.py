@@ -45,6 +45,7 @@ ESTIMATORS = {
         5, feature_map=IntersectionSampler(), coding_space="mapped", random_state=0
     ),
     "llsvm-logistic": LLSVMClassifier(5, loss="logistic", random_state=0),
+    "llsvm-calibrated": LLSVMClassifier(5, probability=True, random_state=0),
     "cv": LLSVMClassifierCV(2, n_anchors=5, cv=2, random_state=0),
     "ml3": ML3Classifier(3, max_iter=3, random_state=0),
     "atlas": AtlasClassifier(random_state=0),
@@ -257,6 +258,8 @@ def use(model, rng) -> str | None:
         and not np.isfinite(model.predict_proba(X)).all()
     ):
         return "probabilities are NaN"
+    if hasattr(model, "predict_set") and len(model.predict_set(X)) != len(X):
+        return "not one set for each row"
     learner = getattr(model, "partial_fit", None)
     if learner is not None and rng.random() < 0.5:
         X, y = rows()

@@ -13,6 +13,7 @@ from locallin.methods.calibration import Calibration, fit_calibrated
 from locallin.methods.conformal import CONFORMITY, SetPredictor
 from locallin.methods.links import PROBABLE, Link, offset_of
 from locallin.methods.preparation import (
+    NO_HELD_OUT_ROWS,
     FitInput,
     HeldOut,
     encode_classes,
@@ -259,7 +260,13 @@ class EpochClassifier(EpochEstimator, ScoringClassifier):
     def _note_block(self, given: FitInput) -> None:
         self._set_calibration(None, given.class_weights)
 
-    @available_if(lambda self: self._is_stream_method())
+    def _learns_streams(self) -> bool:
+        found = self._is_stream_method()
+        if self.probability:
+            raise AttributeError(NO_HELD_OUT_ROWS)
+        return found
+
+    @available_if(lambda self: self._learns_streams())
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """Learn from a block of a stream, in one pass.
 
@@ -288,7 +295,7 @@ class EpochClassifier(EpochEstimator, ScoringClassifier):
         """
         return self._fit_block(X, y, classes, sample_weight)
 
-    @available_if(lambda self: self._is_stream_method())
+    @available_if(lambda self: self._learns_streams())
     @with_callbacks
     def fit_stream(
         self,

@@ -13,7 +13,7 @@ _LEVELS = 500
 
 CONFORMITY: dict[str, Rule] = {
     "conformity_": Array(
-        (("classes", lambda n: n + 1), "levels"), least=0.0, optional=True
+        (("classes", lambda n: n + 1), _LEVELS), least=0.0, optional=True
     ),
     "conformity_counts_": Array(
         (("classes", lambda n: n + 1),), "i", least=0, optional=True
@@ -86,7 +86,7 @@ class SetPredictor:
         raise NotImplementedError
 
     def _has_sets(self) -> bool:
-        if "conformity_" not in vars(self):
+        if not {"conformity_", "conformity_counts_"} <= set(vars(self)):
             raise AttributeError(self._no_sets())
         return True
 

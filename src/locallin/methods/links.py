@@ -27,8 +27,8 @@ class Link(NamedTuple):
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Probabilities of scores of shape (n,) or (n, n_classes), of their type."""
-        # In double precision, where no finite product of the two is infinite.
-        found = scores.astype(float) * self.scale
+        # In double precision and within bounds, so that no product is infinite.
+        found = np.clip(scores.astype(float), -1e200, 1e200) * self.scale
         if found.ndim == 1:
             odds = expit(found + (self.offset[1] - self.offset[0]))
             found = np.column_stack([1.0 - odds, odds])

@@ -46,6 +46,12 @@ _METRIC_ROWS = 10_000
 # so many, or so many for each anchor.
 _ANCHOR_ROWS = 30_000
 _ROWS_PER_CLUSTER = 20
+NO_HELD_OUT_ROWS = (
+    "probability=True holds out rows, which a stream does not have: for its "
+    "probabilities choose loss='logistic' or 'multinomial', where the method has them, "
+    "or set probability=False and calibrate what is fitted with "
+    "CalibratedClassifierCV(FrozenEstimator(model)) on other rows."
+)
 
 
 class FitInput(NamedTuple):
@@ -328,12 +334,7 @@ def check_stream(estimator) -> None:
     if estimator.early_stopping:
         raise ValueError("partial_fit does not work with early_stopping=True.")
     if estimator.probability:
-        raise ValueError(
-            "probability=True holds out rows, which partial_fit does not have: for "
-            "probabilities of a stream choose loss='logistic' or 'multinomial', where "
-            "the method has them, or calibrate what is fitted with "
-            "CalibratedClassifierCV(FrozenEstimator(model)) on other rows."
-        )
+        raise ValueError(NO_HELD_OUT_ROWS)
     if isinstance(estimator.class_weight, str):
         raise ValueError(
             "class_weight='balanced' needs all rows at once: for partial_fit pass "
