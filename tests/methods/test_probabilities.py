@@ -135,6 +135,17 @@ def test_few_rows_leave_the_model_as_it_is_without_probabilities():
     assert model.proba_scale_ > 0
 
 
+def test_nothing_of_an_earlier_fit_stays():
+    X, y, _ = noisy(1500, 2)
+    model = SAPLClassifier(
+        6, max_iter=3, early_stopping=True, probability=True, random_state=0
+    ).fit(X, y)
+    model.set_params(early_stopping=False).fit(X, y)
+    assert not hasattr(model, "validation_history_")
+    fresh = clone(model).fit(X, y)
+    assert_array_equal(model.predict_proba(X), fresh.predict_proba(X))
+
+
 def test_early_stopping_lends_its_rows():
     X, y, _ = noisy(1500, 2)
     plain = SAPLClassifier(6, max_iter=5, early_stopping=True, random_state=0)

@@ -68,8 +68,10 @@ def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Calibration]
             raise
         interrupted = True
     learned = fitted_attributes(first)
+    for name in {*fitted_attributes(estimator)} - {*learned, *_OF_INPUT}:
+        delattr(estimator, name)  # of an earlier fit
     estimator._set({n: value for n, value in learned.items() if n not in _OF_INPUT})
-    if estimator.alpha == "auto":
+    if isinstance(estimator.alpha, str):  # a rule of the rows
         estimator.alpha_ *= _alpha_ratio(estimator, given, len(held))
     scores = first._scores(given.X[held])
     found = calibrate(given, scores, given.encoded[held], given.weights[held])
