@@ -98,7 +98,7 @@ def unlike(frame):
     new.loc[::5, "home"] = "boat"
     new["job"] = new["job"].astype(object)
     new.loc[::7, "job"] = "z"
-    new.loc[::3, "income"] *= 50
+    new.loc[::3, "income"] *= 5
     new["since"] += pd.Timedelta(days=400)
     return new
 

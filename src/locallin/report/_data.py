@@ -19,6 +19,7 @@ from locallin.inspection.unwrap import by_score, classifier_in
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import ScoringClassifier
 from locallin.report._rows import ExplainedRows, explain_rows
+from locallin.report._whatif import WhatIf, what_if
 
 _BLOCK_BYTES = 1 << 25
 _LARGEST_BLOCK = 16384
@@ -120,6 +121,7 @@ class ReportData:
     n_region_rows: int
     effects: GlobalEffects | None
     explained: ExplainedRows
+    what_if: WhatIf
 
 
 def collect(
@@ -158,6 +160,7 @@ def collect(
             labels=_labels_at(evaluation, chosen),
             feature_names=feature_names,
         ),
+        what_if=what_if(estimator, rows_at(X, chosen), sample, feature_names),
     )
 
 

@@ -25,6 +25,11 @@ _MOST_PAIRS = 20
 _MOST_REGIONS = 20
 _CLASSES_OF_REGION = 3
 _TALL = 25
+_SCRIPTS = ("model.js", "flips.js", "whatif.js", "report.js")
+_PANEL = (
+    '<section id="what-if" class="what-if" aria-labelledby="what-if-title" hidden>'
+    "</section>"
+)
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "img-src data:; base-uri 'none'; form-action 'none'"
@@ -56,14 +61,14 @@ def page(data: ReportData, title: str) -> str:
     return _template("page.html").substitute(
         policy=_POLICY,
         title=text(title),
-        style=_resource("report.css"),
+        style=_resource("report.css") + _resource("whatif.css"),
         subtitle=f"{name} on {data.n_rows:,} rows",
         links=links,
         tiles=_tiles(data),
         sections=body,
         version=text(locallin.__version__),
         sklearn_version=text(sklearn.__version__),
-        script=_resource("report.js"),
+        script="".join(map(_resource, _SCRIPTS)),
     )
 
 
@@ -284,8 +289,22 @@ def _rows_section(data: ReportData) -> str:
         "side": explained.side,
         "noChanges": explained.no_changes,
     }
+    asked = data.what_if
+    if asked.missing is None:
+        panel = _PANEL
+        store["whatIf"] = {
+            "model": asked.model,
+            "columns": asked.columns,
+            "classes": asked.classes,
+            "rows": asked.rows,
+        }
+    else:
+        panel = (
+            "<p class='note'>A panel to change values and ask the model again is left "
+            f"out: {text(asked.missing)}.</p>"
+        )
     return _template("rows.html").substitute(
-        which=which, note=note, wrong=wrong, store=as_json(store)
+        which=which, note=note, wrong=wrong, store=as_json(store), what_if=panel
     )
 
 

@@ -2,7 +2,7 @@
 (function () {
   const store = document.getElementById("explanations");
   if (!store) return;
-  const { rows, side, noChanges } = JSON.parse(store.textContent);
+  const { rows, side, noChanges, whatIf } = JSON.parse(store.textContent);
   const panel = document.getElementById("row");
   const select = document.getElementById("choose-row");
   const byMargin = rows.map((_, i) => i).sort((a, b) => rows[b].margin - rows[a].margin);
@@ -195,6 +195,10 @@
     return group;
   }
 
+  const changes = document.getElementById("what-if");
+  const showChanges = changes === null ? null : whatIfPanel(whatIf, changes,
+    { element, significant, signed, decimals, barsFor });
+
   function draw() {
     const row = rows[shown];
     const one = row.views[view];
@@ -216,6 +220,7 @@
     view = 0;
     lastPick = { name: "", step: 0 };
     draw();
+    if (showChanges !== null) showChanges(rows[place], place);
     if (remember) remembered(rows[place].row);
   }
 
