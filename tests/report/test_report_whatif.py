@@ -127,6 +127,11 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("panel")
 
 
+def panel_of(dom):
+    start = dom.index('<section id="what-if"')
+    return dom[start : dom.index("</section>", start)]
+
+
 def run(html, script, folder, *options):
     """The page after a script, which it ends with."""
     path = folder / "page.html"
@@ -184,7 +189,7 @@ def test_a_change_is_answered_and_taken_back(loans, folder):
     reset = "document.getElementById('what-if-reset').click();"
     for back, row in (("", moved), (reset, X.iloc[[1]])):
         dom = run(html, change.replace("BACK", back), folder)
-        panel = dom[dom.index('id="what-if"') :]
+        panel = panel_of(dom)
         score = float(re.search(r'data-score="([^"]*)"', panel)[1])
         own = clf.decision_function(row)[0]
         own = own if clf.predict(X.iloc[[1]])[0] == "paid back" else -own
@@ -203,7 +208,7 @@ def test_the_smallest_change_flips(loans, folder):
     place = next(i for i in range(len(X)) if abs(clf.decision_function(X)[i]) < 1)
     script = f"location.hash = '#row={place}'; setTimeout(() => {{{script}}}, 100);"
     dom = run(html, script, folder)
-    panel = dom[dom.index('id="what-if"') :]
+    panel = panel_of(dom)
     assert "The smallest change that was found" in words(panel)
     other = {"late": "paid back", "paid back": "late"}[clf.predict(X)[place]]
     assert f'data-predicted="{other}"' in dom
@@ -217,7 +222,7 @@ def test_names_that_look_like_code(hostile, folder):
     dom = run(html, script, folder)
     assert "<img" not in dom
     assert len(re.findall("<script", dom)) == 2
-    assert "<img src=x onerror=alert(2)>" in words(dom[dom.index('id="what-if"') :])
+    assert "<img src=x onerror=alert(2)>" in words(panel_of(dom))
 
 
 @in_browser
@@ -237,7 +242,8 @@ def test_every_control_has_a_name(blobs, folder):
     clf = make_pipeline(StandardScaler(), LLSVMClassifier(5, **few)).fit(X, y)
     script = """
     const controls = "#what-if :is(input, select, button)";
-    const nameless = [...document.querySelectorAll(controls)].filter((one) => !(one.getAttribute("aria-label") || one.labels?.length
+    const nameless = [...document.querySelectorAll(controls)].filter(
+      (one) => !(one.getAttribute("aria-label") || one.labels?.length
         || one.textContent.trim()));
     document.title = `${nameless.length} nameless`;
     """

@@ -15,7 +15,7 @@ def report(args) -> int:
     """Write a page about a model and what it does on a file."""
     path = check_output(args.out, args.force)
     model = load_model(args.model, args.trust)
-    X, y = _all_rows(model, args)
+    X, y, names = _all_rows(model, args)
     content, data = build_report(
         model.estimator,
         X,
@@ -24,6 +24,7 @@ def report(args) -> int:
         rows=args.rows,
         title=args.title,
         first_row=1,
+        row_names=names,
     )
     with replacing(path) as file:
         file.write_text(content, encoding="utf-8")
@@ -45,8 +46,8 @@ def report(args) -> int:
 
 
 def _all_rows(model: Model, args):
-    """Rows and labels of a file; None where there are no labels."""
-    parts, labels, _ = zip(
+    """Rows, labels and names of a file; None where there are no labels, or names."""
+    parts, labels, kept = zip(
         *model_blocks(model, args, labels=not args.no_labels), strict=True
     )
     if sparse.issparse(parts[0]):
@@ -54,4 +55,7 @@ def _all_rows(model: Model, args):
     else:
         X = on_top(parts) if is_frame(parts[0]) else np.concatenate(parts)
     known = not args.no_labels and labels[0] is not None
-    return X, np.concatenate(labels) if known else None
+    names = None
+    if model.about.get("id") is not None and kept[0]:
+        names = [str(name) for part in kept for name in next(iter(part.values()))]
+    return X, np.concatenate(labels) if known else None, names

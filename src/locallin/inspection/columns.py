@@ -109,10 +109,12 @@ def count_rows(X) -> int:
     return X.shape[0] if hasattr(X, "shape") else len(X)
 
 
-def row_names(X) -> list[str] | None:
+def index_names(X) -> list[str] | None:
     """Names of the rows of a pandas frame that are not just their numbers."""
     index = getattr(X, "index", None)
     if index is None or not hasattr(X, "iloc"):
+        return None
+    if getattr(index, "start", None) == 0 and getattr(index, "step", None) == 1:
         return None
     return [str(name) for name in index]
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_consistent_length, check_random_state, column_or
 
 from locallin.engine.input import sound_matrix
 from locallin.inspection import GlobalEffects, Regions, global_effects, regions
-from locallin.inspection.columns import count_rows, row_names, rows_at, some_rows
+from locallin.inspection.columns import count_rows, index_names, rows_at, some_rows
 from locallin.inspection.quality import wilson
 from locallin.inspection.unwrap import by_score, classifier_in
 from locallin.methods.atlas import AtlasClassifier
@@ -125,7 +125,15 @@ class ReportData:
 
 
 def collect(
-    estimator, X, y, *, feature_names, rows: int | None, random_state, first_row: int
+    estimator,
+    X,
+    y,
+    *,
+    feature_names,
+    rows: int | None,
+    random_state,
+    first_row: int,
+    row_names: list[str] | None = None,
 ) -> ReportData:
     """Evaluate, ask the local models, explain some rows."""
     classifier = classifier_in(estimator, "report")[1]
@@ -156,7 +164,7 @@ def collect(
             rows_at(X, chosen),
             sample,
             numbers=chosen + first_row,
-            names=_names_at(X, chosen, first_row),
+            names=_names_at(X, chosen, first_row, row_names),
             labels=_labels_at(evaluation, chosen),
             feature_names=feature_names,
         ),
@@ -283,7 +291,7 @@ def _labels_at(evaluation: Evaluation, rows: np.ndarray) -> list | None:
     ]
 
 
-def _names_at(X, rows: np.ndarray, first_row: int) -> list[str]:
-    """Names of rows: those of the frame's index, and otherwise their numbers."""
-    named = row_names(X)
+def _names_at(X, rows: np.ndarray, first_row: int, given) -> list[str]:
+    """Names of rows: given ones, the frame's index, and otherwise their numbers."""
+    named = index_names(X) if given is None else given
     return [str(row + first_row) if named is None else named[row] for row in rows]

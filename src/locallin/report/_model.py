@@ -50,6 +50,7 @@ def fitted_facts(data) -> list[tuple[str, str]]:
     """Numbers of rows, features, classes, local models, and what fitting found."""
     classifier = data.classifier
     facts = [
+        ("method", type(classifier).__name__),
         ("classes", ", ".join(map(str, _first_labels(classifier.classes_.tolist())))),
         ("features the classifier is given", f"{classifier.n_features_in_:,}"),
         ("local models", f"{len(data.regions):,}"),

@@ -57,12 +57,11 @@ def page(data: ReportData, title: str) -> str:
         f"{content}</section>\n"
         for name, (heading, content) in shown.items()
     )
-    name = type(data.classifier).__name__
     return _template("page.html").substitute(
         policy=_POLICY,
         title=text(title),
         style=_resource("report.css") + _resource("whatif.css"),
-        subtitle=f"{name} on {data.n_rows:,} rows",
+        subtitle=_subtitle(data),
         links=links,
         tiles=_tiles(data),
         sections=body,
@@ -70,6 +69,13 @@ def page(data: ReportData, title: str) -> str:
         sklearn_version=text(sklearn.__version__),
         script="".join(map(_resource, _SCRIPTS)),
     )
+
+
+def _subtitle(data: ReportData) -> str:
+    """What the page is about, for those who do not know the library."""
+    local, classes = len(data.regions), data.evaluation.n_classes
+    models = "one linear model" if local == 1 else f"{local:,} local linear models"
+    return f"{models}, {classes} classes, asked about {data.n_rows:,} rows".capitalize()
 
 
 def as_json(value) -> str:

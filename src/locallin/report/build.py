@@ -100,7 +100,7 @@ def report(
         Largest number of rows that are explained: wrong ones, the least and the most
         confident, and others at random. None explains all.
     title : str, default=None
-        Heading of the page. None names the classifier.
+        Heading of the page. None is "Model report".
     random_state : int, RandomState instance or None, default=0
         Seed of the rows that are drawn: some of those explained, and those for the
         table of local models where X is large.
@@ -152,8 +152,12 @@ def build_report(
     title: str | None = None,
     random_state=0,
     first_row: int = 0,
+    row_names: list[str] | None = None,
 ) -> tuple[str, ReportData]:
-    """The page and its data; the first row of X has the number ``first_row``."""
+    """The page and its data; the first row of X has the number ``first_row``.
+
+    ``row_names`` are what rows are called; None takes the index of a frame.
+    """
     check_count("rows", rows)
     data = collect(
         estimator,
@@ -163,7 +167,6 @@ def build_report(
         rows=rows,
         random_state=random_state,
         first_row=first_row,
+        row_names=row_names,
     )
-    if title is None:
-        title = f"Report on {type(data.classifier).__name__}"
-    return page(data, title), data
+    return page(data, "Model report" if title is None else title), data
