@@ -124,3 +124,21 @@ def test_help_and_completion(capsys):
         out = run(capsys, "completion", shell).out
         assert "report" in out
         assert "title" in out
+
+
+def test_rows_are_called_by_their_ids(capsys):
+    rng = np.random.default_rng(0)
+    lines = ["guest,age,room,back"]
+    for i in range(80):
+        age, room = rng.integers(20, 70), rng.choice(["sea", "yard"])
+        lines.append(f"G-{i},{age},{room},{'yes' if age > 40 else 'no'}")
+    Path("guests.csv").write_text("\n".join(lines) + "\n")
+    command = ["--method", "ll", "--n-anchors", 4, "--label", "back"]
+    run(capsys, "train", "guests.csv", "a.skops", *command, "--id", "guest")
+    run(capsys, "report", "a.skops", "guests.csv", "out.html")
+    for row in explanations("out.html")["rows"]:
+        assert row["name"] == f"G-{row['row'] - 1}"
+    run(capsys, "train", "guests.csv", "b.skops", *command, "--ignore", "guest")
+    run(capsys, "report", "b.skops", "guests.csv", "numbers.html")
+    for row in explanations("numbers.html")["rows"]:
+        assert row["name"] == str(row["row"])

@@ -665,3 +665,12 @@ def test_iris_as_it_comes():
     tables = Page(report(clf, X, y)).tables
     lines = tables["Local models, those with the most rows first"][1:]
     assert {line[0].split("/")[0] for line in lines} <= {"0", "1", "2"}
+
+
+def test_the_top_is_in_plain_words(blobs):
+    X, y = of_classes(blobs, 2)
+    html = report(clone(ESTIMATORS["llsvm"]).fit(X, y), X, y)
+    top = html[html.index("<header>") : html.index("</header>")]
+    assert "<h1>Model report</h1>" in top
+    assert f"8 local linear models, 2 classes, asked about {len(X)} rows" in top
+    assert "Classifier" not in top
