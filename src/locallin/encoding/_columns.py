@@ -226,7 +226,7 @@ def _is_missing(level) -> bool:
 
 def _sorted_out(codes: np.ndarray, levels: list) -> Column:
     """What a column of objects holds, by what its levels are."""
-    used = np.unique(codes[codes >= 0])
+    used = np.flatnonzero(np.bincount(codes[codes >= 0]))
     kinds = {type(levels[code]) for code in used}
     if not kinds:
         return Column(NUMBER, np.full(len(codes), np.nan))

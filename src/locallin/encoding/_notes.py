@@ -21,8 +21,8 @@ def notes_on(
     """Notes on the columns; None stands for one that is left out."""
     classes = None
     if y is not None and not is_number_target(y, target_type):
-        classes = np.unique(y, return_inverse=True)[1]
         chosen = np.random.RandomState(0).permutation(len(y))[:_ROWS]
+        classes = np.unique(np.asarray(y)[chosen], return_inverse=True)[1]
     notes = []
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:
@@ -43,7 +43,7 @@ def _identifier_note(name: str, column: Column) -> str | None:
     else:
         assert column.values is not None
         there = column.values[~np.isnan(column.values)]
-    if len(there) < _LEAST_ROWS or len(np.unique(there)) < len(there):
+    if len(there) < _LEAST_ROWS or _repeats(there[:_ROWS]) or _repeats(there):
         return None
     if column.kind == TEXT:
         return (
@@ -58,14 +58,17 @@ def _identifier_note(name: str, column: Column) -> str | None:
     return None
 
 
+def _repeats(values: np.ndarray) -> bool:
+    return len(np.unique(values)) < len(values)
+
+
 def _leak_note(name: str, raw: Raw, y: np.ndarray, chosen) -> str | None:
     """A note where the column alone nearly tells a class from all others.
 
-    Half of the chosen rows estimate the shares of the classes, y, at levels or in the
-    leaves of a small tree, the other half is ranked by them.
+    Half of the chosen rows, whose classes are y, estimate their shares at levels or in
+    the leaves of a small tree, the other half is ranked by them.
     """
     half = len(chosen) // 2
-    y = y[chosen]
     bins = np.clip(raw.codes[chosen], -1, _BINS) + 1
     if raw.values is not None:
         bins = _leaves(raw.values[chosen], y, half)
