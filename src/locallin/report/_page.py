@@ -290,7 +290,7 @@ def _rows_section(data: ReportData) -> str:
         )
     if data.evaluation.truth is not None:
         wrong = '<button type="button" data-pick="wrong">Wrong</button>'
-    store = {
+    store: dict[str, Any] = {
         "rows": explained.rows,
         "side": explained.side,
         "noChanges": explained.no_changes,
