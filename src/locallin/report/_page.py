@@ -6,6 +6,7 @@ import json
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
 import numpy as np
 import sklearn
