@@ -29,7 +29,7 @@ _TALL = 25
 _SCRIPTS = ("model.js", "flips.js", "whatif.js", "report.js")
 _PANEL = (
     '<section id="what-if" class="what-if" aria-labelledby="what-if-title" hidden>'
-    "</section>"
+    '<h3 id="what-if-title">What if?</h3></section>'
 )
 _POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "

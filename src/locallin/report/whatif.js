@@ -16,7 +16,7 @@ function whatIfPanel(store, place, tools) {
   let waiting = 0;
   let lines = [];
 
-  const title = element("h3", { id: "what-if-title" });
+  const title = document.getElementById("what-if-title");
   const body = element("tbody");
   const verdict = element("p", { class: "verdict" });
   const chances = element("div", { class: "scroll" });
@@ -315,7 +315,6 @@ function whatIfPanel(store, place, tools) {
     element("th", { scope: "row", colspan: "3" }, "Sum: the score"), sum));
   const choice = element("label", { for: "what-if-class" }, "Score to take apart", chooser);
   place.append(
-    title,
     element("p", { class: "note" }, "Change values, and the model, which is inside this " +
       "page, answers. It says what the model would say, not what a change would do in " +
       "the world."),
