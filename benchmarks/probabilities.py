@@ -55,7 +55,8 @@ def calibration(folder, name: str, method: str) -> dict:
         if "probability" in own.get_params():
             own.set_params(probability=True)
         wrapped = CalibratedClassifierCV(plain, ensemble=False)
-        clone(own).fit(split.X[:400], split.y[:400])  # compiles
+        for model in (plain, own):  # compiles
+            clone(model).fit(split.X[:1200], split.y[:1200])
         for key, model in (("plain", plain), ("own", own), ("wrapped", wrapped)):
             began = time.process_time()
             model.fit(split.X, split.y)
