@@ -177,6 +177,43 @@ def mixed_summary() -> str:
     return markdown(["", *head, "fit, s (median)", "us/row (median)"], rows)
 
 
+def regression() -> str:
+    """Root mean square error of every set and method, and coverage of intervals."""
+    errors = column("rmse", "regression")
+    covered = column("coverage", "regression")[OUR_REGRESSOR]
+    sets = {data: None for found in errors.values() for data in found}
+    rows = [
+        [
+            data,
+            *(f"{found[data]:.3g}" if data in found else "" for found in errors.values()),
+            f"{covered[data]:.3f}" if data in covered else "",
+        ]
+        for data in sets
+    ]
+    return markdown(["RMSE", *errors, "90 % intervals: covered"], rows)
+
+
+def regression_summary() -> str:
+    """Average ranks, how much smaller errors are, and the price of a row."""
+    errors = column("rmse", "regression")
+    ranks = average_ranks(errors)
+    times = column("batch_microseconds_per_row", "regression")
+    fits = column("fit_seconds", "regression")
+    rows = [
+        [
+            method,
+            str(ranks[method]),
+            f"{median_ratio(errors[method], errors[OUR_REGRESSOR]):.3g}",
+            f"{np.median(list(fits[method].values())):.2g}",
+            f"{np.median(list(times[method].values())):.2g}",
+        ]
+        for method in errors
+    ]
+    head = ["", "average rank, RMSE", "RMSE / ours (median)"]
+    return markdown([*head, "fit, s (median)", "us/row (median)"], rows)
+
+
+OUR_REGRESSOR = "LocallyLinearRegressor"
 LARGE = ("letter", "w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
 
 
@@ -278,6 +315,8 @@ TABLES = {
     "untuned, grown": untuned_grown,
     "mixed": mixed,
     "mixed, summary": mixed_summary,
+    "regression": regression,
+    "regression, summary": regression_summary,
     "peers": peers,
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
