@@ -181,12 +181,16 @@ def regression() -> str:
     """Root mean square error of every set and method, and coverage of intervals."""
     errors = column("rmse", "regression")
     covered = column("coverage", "regression")[OUR_REGRESSOR]
+
+    def cell(found, data, digits):
+        return format(found[data], digits) if data in found else ""
+
     sets = {data: None for found in errors.values() for data in found}
     rows = [
         [
             data,
-            *(f"{found[data]:.3g}" if data in found else "" for found in errors.values()),
-            f"{covered[data]:.3f}" if data in covered else "",
+            *(cell(found, data, ".3g") for found in errors.values()),
+            cell(covered, data, ".3f"),
         ]
         for data in sets
     ]
