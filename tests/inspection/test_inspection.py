@@ -319,7 +319,9 @@ def test_wrong_arguments_of_explain(moons):
     for top in (0, 1.5, True):
         with pytest.raises(ValueError, match=f"top={top}: choose an integer"):
             explain(clf, X, top=top)
-    with pytest.raises(TypeError, match=r"needs a classifier of locallin.*Logistic"):
+    with pytest.raises(
+        TypeError, match=r"needs a classifier or regressor of locallin.*Logistic"
+    ):
         explain(LogisticRegression().fit(X, y), X)
     with pytest.raises(NotFittedError):
         explain(LLSVMClassifier(), X)
@@ -536,7 +538,9 @@ def test_wrong_arguments_of_regions(moons):
         regions(clf, X, y[:-1])
     with pytest.raises(ValueError, match="top=-1: choose an integer"):
         regions(clf, X, top=-1)
-    with pytest.raises(TypeError, match="regions needs a classifier of locallin"):
+    with pytest.raises(
+        TypeError, match="regions needs a classifier or regressor of loc"
+    ):
         regions(LogisticRegression().fit(X, y), X)
 
 

@@ -488,7 +488,7 @@ def changed(where, value):
         ({}, GOOD, LABELS, np.ones(59), "sample_weight.shape"),
         ({}, GOOD, LABELS, np.zeros(60), "sample_weight is zero|non-zero"),
         ({}, GOOD, LABELS, LABELS == 1, "positive weight have one class"),
-        ({}, [["a", "b"]] * 60, LABELS, None, "could not convert string"),
+        ({}, [["a", "b"]] * 60, LABELS, None, "X has text in column 0"),
         ({}, GOOD.astype(np.float32) * 1e30, LABELS, None, "scale the features"),
         ({}, GOOD.astype(np.float32) * 1e-30, LABELS, None, "scale the features"),
         (

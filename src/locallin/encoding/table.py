@@ -456,7 +456,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                     "is None: target_means='all' and strategy='tree' are made of it."
                 )
             return None
-        several = np.ndim(y) == 2 and np.shape(y)[1] > 1
+        several = len(getattr(y, "shape", ())) == 2 and y.shape[1] > 1
         if several and self.target_type == "numbers" and self.strategy != "tree":
             y = check_array(y, dtype=float, input_name="y")
         else:

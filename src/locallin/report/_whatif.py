@@ -147,7 +147,8 @@ def _range(values: np.ndarray) -> dict[str, Any]:
         values = np.zeros(1)
     shares = np.linspace(0, 1, _N_TRIED)
     tried = np.unique(np.quantile(values, shares, method="inverted_cdf"))
-    spread = float(np.std(values / 2) * 2)
+    size = float(np.abs(values).max()) or 1.0  # squares stay within the range
+    spread = float(np.std(values / size) * size)
     return {
         "low": float(values.min()),
         "high": float(values.max()),
