@@ -311,7 +311,7 @@ def bandwidth(atlas, X, share) -> float:
     """Gamma at which a row's weight spreads over a share of its nearest charts."""
     from locallin.atlas import fitted_charts
     from locallin.charts.affine import nearest_rule
-    from locallin.coding import bandwidth_for_perplexity
+    from locallin.coding.base import bandwidth_for_perplexity
 
     k = nearest_rule("auto", len(atlas.means_))
     errors = fitted_charts(atlas.estimator, X.dtype).nearest(X, k)[1]
