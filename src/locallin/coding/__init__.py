@@ -19,3 +19,7 @@ __all__ = [
     "InverseDistanceCoding",
     "SoftAssignmentCoding",
 ]
+
+# Files and pages know codings by where users find them.
+for _coding in (AdaptiveCoding, Coding, InverseDistanceCoding, SoftAssignmentCoding):
+    _coding.__module__ = __name__

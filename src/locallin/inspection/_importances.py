@@ -21,9 +21,9 @@ def feature_importances(estimator) -> np.ndarray:
     estimator : classifier or regressor
         A fitted one of the library whose local models are linear, a mean of
         such, or a fitted pipeline that ends in one. Where every step tells which column
-        its outputs come from, as :class:`~locallin.TableEncoder` and scalers do, the
-        squares of a column's outputs are summed, and the features are the columns of
-        X; else they are those that it sees.
+        its outputs come from, as :class:`~locallin.encoding.TableEncoder` and scalers
+        do, the squares of a column's outputs are summed, and the features are the
+        columns of X; else they are those that it sees.
 
     Returns
     -------

@@ -67,7 +67,7 @@ class LLSVMRegressor(AnchoredRegressor):
         Whether local coordinates are computed from x or from phi(x).
     loss : {"squared", "huber", "squared_epsilon_insensitive"}, default="squared"
         The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
-        r^2 / 2; the same up to ``epsilon`` and linear beyond it; or max(0, |r| -
+        r^2 / 2; the same up to ``epsilon`` and linear beyond it; or max(0, abs(r) -
         ``epsilon``)^2 / 2.
     epsilon : float or None, default=None
         Size of residuals, in units of the scale of y. "huber" becomes linear there, and

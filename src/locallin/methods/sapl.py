@@ -331,8 +331,8 @@ class SAPLRegressor(JointRegressor):
     loss : {"squared", "huber", "absolute", "epsilon_insensitive", "pinball"}, \
             default="squared"
         The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
-        r^2 / 2; the same up to ``epsilon`` and linear beyond it; |r|; max(0, |r| -
-        ``epsilon``); or that of a ``quantile``.
+        r^2 / 2; the same up to ``epsilon`` and linear beyond it; abs(r); max(0, abs(r)
+        - ``epsilon``); or that of a ``quantile``.
     epsilon : float or None, default=None
         Size of residuals, in units of the scale of y. "huber" becomes linear there, and
         "epsilon_insensitive" leaves smaller ones alone; None is 0.5 and 0.1.
