@@ -18,7 +18,7 @@ class FeatureScaleWarning(UserWarning):
 
     See Also
     --------
-    locallin.encoding.TableEncoder : Scales numbers, and encodes whatever else a table holds.
+    locallin.encoding.TableEncoder : Scales numbers, and encodes the rest of a table.
     sklearn.preprocessing.StandardScaler : Gives all columns the same scale.
     """
 
