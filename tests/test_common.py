@@ -68,7 +68,7 @@ OTHER_SETTINGS = [
     DULLSVMClassifier(metric="linear", n_dimensions=2),
     DULLSVMClassifier(solver="sgd"),
     ML3Classifier(p=1, init="random", shrinking=False, probability=True),
-    LLSVMRegressor(100, loss="huber", local_model="constant", alpha=1e-4),
+    LLSVMRegressor(loss="huber", coding="soft"),
     SAPLRegressor(loss="pinball", quantile=0.3),
     DULLSVMRegressor(loss="epsilon_insensitive", metric="linear", n_dimensions=2),
     AtlasClassifier(kernel="linear", probability=True),
