@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.datasets import make_blobs
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -19,15 +20,20 @@ from locallin import (
     Atlas,
     AtlasClassifier,
     DULLSVMClassifier,
+    DULLSVMRegressor,
     EnsembleClassifier,
+    EnsembleRegressor,
     IntersectionSampler,
     InverseDistanceCoding,
     LLSVMClassifier,
     LLSVMClassifierCV,
+    LLSVMRegressor,
     LocallyLinearClassifier,
+    LocallyLinearRegressor,
     ML3Classifier,
     PiecewiseLinearEncoder,
     SAPLClassifier,
+    SAPLRegressor,
     SoftAssignmentCoding,
     TableEncoder,
 )
@@ -73,6 +79,14 @@ ESTIMATORS = {
     ),
     "chosen": LocallyLinearClassifier(0, random_state=0),
 }
+REGRESSORS = {
+    "llsvm-numbers": LLSVMRegressor(5, random_state=0),
+    "sapl-numbers": SAPLRegressor(5, max_iter=2, loss="huber", random_state=0),
+    "ensemble-numbers": EnsembleRegressor(
+        DULLSVMRegressor(4, metric="linear", max_iter=2), 2, random_state=0
+    ),
+    "chosen-numbers": LocallyLinearRegressor(time_limit=1e-6, random_state=0),
+}
 STREAMS = {
     "llsvm-stream": LLSVMClassifier(5, solver="sgd", random_state=0),
     "sapl-stream": SAPLClassifier(5, random_state=0),
@@ -102,6 +116,8 @@ def prepare(folder: Path) -> None:
         make_pipeline(StandardScaler(), LLSVMClassifier(4, random_state=0)).fit(X, y),
         folder / "pipeline.skops",
     )
+    for name, regressor in REGRESSORS.items():
+        save(regressor.fit(X, X @ np.arange(4.0)), folder / f"{name}.skops")
     for name, estimator in STREAMS.items():
         model = estimator.fit_stream(
             (X, y), buffer_size=20, checkpoint=folder / name, checkpoint_every=1
@@ -248,6 +264,8 @@ def use(model, rng) -> str | None:
         out = model.transform(X)
         out = out.toarray() if hasattr(out, "toarray") else out
         return None if np.isfinite(out).all() else "transform gives NaN or infinity"
+    if is_regressor(model):
+        return _use_regressor(model, X, rng)
     scores = model.decision_function(X)
     if not np.isfinite(scores).all():
         return "scores are NaN or infinite"
@@ -266,6 +284,21 @@ def use(model, rng) -> str | None:
         learner(X[:20], model.classes_[y[:20] % len(model.classes_)])
         if not np.isfinite(model.decision_function(X)).all():
             return "scores after partial_fit are NaN or infinite"
+    return None
+
+
+def _use_regressor(model, X, rng) -> str | None:
+    found = model.predict(X)
+    if len(found) != len(X) or not np.isfinite(found).all():
+        return "not one finite number for each row"
+    if hasattr(model, "predict_interval"):
+        ends = model.predict_interval(X, 0.5)
+        if len(ends) != len(X) or not np.isfinite(ends).all():
+            return "not one finite interval for each row"
+    if hasattr(model, "partial_fit") and rng.random() < 0.5:
+        X, y = rows()
+        if not np.isfinite(model.partial_fit(X[:20], y[:20]).predict(X)).all():
+            return "numbers after partial_fit are NaN or infinite"
     return None
 
 

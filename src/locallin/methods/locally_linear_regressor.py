@@ -130,7 +130,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
             **INPUT,
             "encoder_": Transformer(vars(self).get("encoder_") is not None),
             "model_": Part(EnsembleRegressor, {}),
-            "residuals_": Array(("residuals", "targets"), ascending=False),
+            "residuals_": Array(("residuals", "targets")),
         }
 
     def fit(self, X, y, sample_weight=None, *, groups=None):
