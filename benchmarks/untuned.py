@@ -4,22 +4,28 @@ Features are standardised; sparse sets of few features are made dense. Where a s
 random and small, all methods have several splits; elsewhere one split, and ours several
 seeds. Growing anchors takes several fits and has the first three runs, and
 LocallyLinearClassifier, which tries settings first, has one run on sets above 30,000
-rows. COVTYPE and SKIN
-are limited to 100,000 rows to train and 50,000 to test on, for all. SVC is
-scikit-learn-intelex's: the same solution as scikit-learn's, found faster.
+rows. COVTYPE and SKIN are limited to 100,000 rows to train and 50,000 to test on, for
+all. SVC is scikit-learn-intelex's: the same solution as scikit-learn's, found faster;
+the tuned one chooses C and gamma by folds of at most 5,000 training rows. A method
+whose runs on a set take more than an hour is left out there. Packages on torch are
+measured where they are installed.
 """
 
+import pickle
 from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.neural_network import MLPClassifier
 
-from benchmarks._common import Report, batch_time, error, seconds
+from benchmarks._common import Report, batch_time, error, in_new_process, seconds
 from benchmarks._data import SETS, SMALL, Split, load
 from benchmarks._methods import OURS, VARIANTS, installed, is_ours, ours
+from benchmarks._peers import TunedSVC, numbered
 
 # How often; the others three times.
 REPEATS = dict.fromkeys((*SMALL, "semeion"), 10)
@@ -30,6 +36,7 @@ LARGE = ("w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
 # The RBF machines of an atlas are not linear in the number of rows.
 ATLAS_ROWS = 20_000
 WARM_UP_ROWS = 500
+MINUTES = 60
 
 
 def peers() -> dict:
@@ -46,6 +53,43 @@ def peers() -> dict:
         ),
         "HistGradientBoostingClassifier": HistGradientBoostingClassifier(
             random_state=0
+        ),
+        "RandomForestClassifier": RandomForestClassifier(random_state=0, n_jobs=2),
+        "MLPClassifier": MLPClassifier(random_state=0),
+        "SVC, tuned": TunedSVC(),
+        **numbered(
+            {
+                "XGBClassifier": (
+                    "xgboost.XGBClassifier",
+                    {"random_state": 0, "n_jobs": 2},
+                ),
+                "CatBoostClassifier": (
+                    "catboost.CatBoostClassifier",
+                    {
+                        "random_seed": 0,
+                        "thread_count": 2,
+                        "verbose": False,
+                        "allow_writing_files": False,
+                    },
+                ),
+                "ExplainableBoostingClassifier": (
+                    "interpret.glassbox.ExplainableBoostingClassifier",
+                    {"random_state": 0, "n_jobs": 2},
+                ),
+                "ChimeraBoostClassifier": (
+                    "chimeraboost.ChimeraBoostClassifier",
+                    {"random_state": 0, "thread_count": 2},
+                ),
+                "RealMLP_TD_Classifier": (
+                    "pytabkit.RealMLP_TD_Classifier",
+                    {"random_state": 0, "device": "cpu", "n_threads": 2},
+                ),
+                "TabM_D_Classifier": (
+                    "pytabkit.TabM_D_Classifier",
+                    {"random_state": 0, "device": "cpu", "n_threads": 2},
+                ),
+                "xRFM": ("xrfm.xRFM", {"random_state": 0, "device": "cpu"}),
+            }
         ),
     }
 
@@ -72,13 +116,27 @@ def measure(folder, name, models) -> dict:
         run = {
             "test_errors": error(model, split.X_test, split.y_test),
             "fit_seconds": spent,
+            "model_bytes": len(pickle.dumps(model)),
             **batch_time(model, split.X_test, 3),
+            **probability_scores(model, split.X_test, split.y_test),
         }
         if 0 < unseen.sum() < len(unseen):
             rows = split.X_test[unseen], split.y_test[unseen]
             run["unseen_errors"] = error(model, *rows)
         for key, value in run.items():
             found.setdefault(key, []).append(value)
+    return found
+
+
+def probability_scores(model, X, y) -> dict:
+    """Log loss, and AUC of two classes, of a model that gives probabilities."""
+    if not hasattr(model, "predict_proba"):
+        return {}
+    odds = np.clip(np.asarray(model.predict_proba(X), float), 1e-9, 1)
+    odds /= odds.sum(axis=1, keepdims=True)
+    found = {"log_losses": log_loss(y, odds, labels=model.classes_)}
+    if len(model.classes_) == 2:
+        found["aucs"] = roc_auc_score(y == model.classes_[1], odds[:, 1])
     return found
 
 
@@ -110,7 +168,12 @@ def run(job) -> None:
     report.fill(
         {
             (name, method): partial(
-                measure, job.data, name, models_of(name, method, known)
+                in_new_process,
+                measure,
+                job.data,
+                name,
+                models_of(name, method, known),
+                minutes=MINUTES,
             )
             for name, method in product(job.named(SETS), chosen)
         }
