@@ -35,6 +35,23 @@ def test_a_cold_start_and_a_warm_one_give_the_same_bits(name, tmp_path):
     assert cold == warm
 
 
+@pytest.mark.slow
+def test_processes_that_start_with_a_cold_cache_at_once_agree(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", FIT.format(name="ML3Classifier")],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    ends = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0] * 4, ends
+    assert len({bits for bits, _ in ends}) == 1
+
+
 @pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_a_kernel_without_an_entry_for_python_says_so():
     """Without the check Numba would call address zero."""
