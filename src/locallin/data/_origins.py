@@ -19,7 +19,14 @@ from locallin.data._csv import CsvTable
 from locallin.data._csv_cells import CsvCells
 from locallin.data._libsvm import LibsvmTable, largest_index
 from locallin.data._tables import About, Block, Table
-from locallin.data.blocks import after, check_skipped, count, regrouped
+from locallin.data.blocks import (
+    after,
+    check_skipped,
+    column_names,
+    count,
+    has_columns,
+    regrouped,
+)
 from locallin.data.source import (
     DataError,
     NoNumbersError,
@@ -264,14 +271,17 @@ class ArrayRows(_TableRows):
 
 
 class BlockRows:
-    """Blocks that a callable, an iterable or an iterator gives."""
+    """Blocks that a callable, an iterable or an iterator gives.
+
+    Rows that are tables stay what they are where ``tables``, and are else matrices.
+    """
 
     typed, used = True, False
     default_size = None
     about = About()
 
-    def __init__(self, source: Callable | Iterable):
-        self._source = source
+    def __init__(self, source: Callable | Iterable, *, tables: bool = False):
+        self._source, self._tables = source, tables
         self.once = not callable(source) and hasattr(source, "__next__")
         self.name = getattr(source, "__name__", "the stream")
 
@@ -287,7 +297,7 @@ class BlockRows:
         first = None
         for number, block in enumerate(source, 1):
             where = f"{self.name}, block {number}"
-            block = _as_block(where, block)
+            block = _as_block(where, block, self._tables)
             if not count(block):
                 continue
             if first is None:
@@ -301,15 +311,15 @@ def _matrix(X, where: str):
     return X.tocsr() if sparse.issparse(X) else np.asarray(X)
 
 
-def _as_block(where: str, block) -> Block:
+def _as_block(where: str, block, tables: bool) -> Block:
     parts = block if isinstance(block, tuple | list) else (block, None)
     if not 2 <= len(parts) <= 3:
         raise DataError(
             f"{where}: a block is (X, y) or (X, y, weights), not {len(parts)} parts."
         )
     X, *beside = parts
-    X = _matrix(X, where)
-    if X.ndim != 2:
+    X = X if tables and has_columns(X) else _matrix(X, where)
+    if len(X.shape) != 2:
         raise DataError(f"{where}: X has the shape {X.shape}, not rows x features.")
     beside = [None if part is None else np.asarray(part) for part in beside]
     for name, part in zip(("y", "weights"), beside, strict=False):
@@ -327,6 +337,7 @@ def _kind(block: Block) -> dict[str, Any]:
     return {
         "features": X.shape[1],
         "a sparse X": sparse.issparse(X),
+        "columns": column_names(X),
         "labels": y is not None,
         "labels that are numbers": numbers,
         "weights": any(part is not None for part in weights),
@@ -339,6 +350,15 @@ def _check_alike(where: str, kind: dict[str, Any], first: dict[str, Any]) -> Non
             continue
         if what == "features":
             has, had = f"{value} features", first[what]
+        elif what == "columns":
+            has, had = (
+                "no names of columns" if v is None else f"the columns {_few(v)}"
+                for v in (value, first[what])
+            )
         else:
             has, had = (f"{what}" if v else f"no {what}" for v in (value, first[what]))
         raise DataError(f"{where} has {has} where the blocks before have {had}.")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (", ..." if len(names) > 8 else "")

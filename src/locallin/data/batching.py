@@ -1,7 +1,7 @@
 """Streams of blocks that can be gone through again and again."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from locallin.data._origins import (
     dataset_of,
 )
 from locallin.data._tables import Origin
-from locallin.data.blocks import after, regrouped
+from locallin.data._typed import TypedRows
+from locallin.data.blocks import after, has_columns, regrouped
 from locallin.data.columns import as_labels, label_kind
+from locallin.data.frames import Signs
 from locallin.data.source import DataError, Options
 
 
@@ -95,7 +97,7 @@ class Batches:
 
         Yields
         ------
-        X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        X : {ndarray, CSR matrix, table} of shape (n_rows, n_features)
             A block of rows.
         y : ndarray of shape (n_rows,) or (n_rows, n_targets), or None
             Their labels.
@@ -164,6 +166,7 @@ def batches(
     header: bool | None = None,
     zero_based: bool = False,
     classes=None,
+    table: bool = False,
 ) -> Batches:
     r"""Rows in blocks, from files or folders of any size, arrays or iterators.
 
@@ -194,6 +197,11 @@ def batches(
         of the rows, in CSV, Parquet and Arrow files.
     labels, weights : path, array or None, default=None
         Labels and weights of a .npy file: .npy files as well, or arrays.
+    table : bool, default=False
+        Whether rows are tables, with columns of any kind and gaps, for estimators that
+        take such: pandas frames from files (Arrow tables where there is no pandas),
+        and the tables of others as they are. What the columns of CSV are, numbers,
+        text, truth values or dates, is found in one pass over all rows.
 
     Returns
     -------
@@ -238,7 +246,10 @@ def batches(
         labels=labels,
         weights=weights,
         weight=weight,
+        table=table,
     )
+    if table:
+        return make_tables(source, size, options, classes)
     return make_batches(source, size, options, classes)
 
 
@@ -293,18 +304,39 @@ def make_batches(source, size: int | None, options: Options, classes=None) -> Ba
         return Batches(DatasetRows(dataset, options), size, classes)
     if is_files(source):
         return Batches(FileRows(source, options), size, classes)
-    if options != Options(with_labels=options.with_labels):
+    if options != Options(with_labels=options.with_labels, table=options.table):
         raise TypeError("Only files are read with options: arrays and blocks are rows.")
     if _is_matrix(source):
         source = (source,)
     if isinstance(source, tuple) and source and _is_matrix(source[0]):
+        if options.table and has_columns(source[0]):
+            parts = (*source, None) if len(source) == 1 else source
+            return Batches(BlockRows([parts], tables=True), size, classes)
         return Batches(ArrayRows(source), size, classes)
     if not (callable(source) or isinstance(source, Iterable)):
         raise TypeError(
             f"rows come from files, arrays, iterables or callables, not from a "
             f"{type(source).__name__}."
         )
-    return Batches(BlockRows(source), size, classes)
+    return Batches(BlockRows(source, tables=options.table), size, classes)
+
+
+def make_tables(
+    source,
+    size: int | None,
+    options: Options,
+    classes=None,
+    given: Mapping[str, str] | None = None,
+    signs: Signs | None = None,
+) -> Batches:
+    """Batches of tables, with columns of the kinds that a pass over files finds.
+
+    ``given`` are kinds of columns that are known, ``signs`` those in numbers.
+    """
+    found = make_batches(source, size, options, classes)
+    if not (is_files(source) or dataset_of(source, options)):
+        return found
+    return Batches(TypedRows(found._origin, given, signs), size, classes)
 
 
 def is_files(source) -> bool:

@@ -19,14 +19,56 @@ def cut(block: tuple, start: int, stop: int | None = None) -> tuple:
 
 
 def _cut(part, start: int, stop: int | None):
-    if is_table(part):
-        return part.slice(start, None if stop is None else stop - start)
-    return None if part is None else part[start:stop]
+    return None if part is None else taken(part, slice(start, stop))
 
 
 def is_table(part) -> bool:
     """Whether rows are an Arrow table."""
     return hasattr(part, "column_names")
+
+
+def _is_pandas(part) -> bool:
+    return hasattr(part, "iloc")
+
+
+def _is_polars(part) -> bool:
+    return hasattr(part, "get_columns")
+
+
+def has_columns(part) -> bool:
+    """Whether rows are a table of pandas, polars or Arrow."""
+    return is_table(part) or _is_pandas(part) or _is_polars(part)
+
+
+def column_names(part) -> list[str] | None:
+    """Names of the columns of a table; None where rows are a matrix."""
+    if not has_columns(part):
+        return None
+    found = part.column_names if is_table(part) else part.columns
+    return [str(name) for name in found]
+
+
+def taken(part, rows):
+    """Some rows of a matrix or a table: a slice, or indices."""
+    if _is_pandas(part):
+        return part.iloc[rows]
+    if not is_table(part):
+        return part[rows]
+    if not isinstance(rows, slice):
+        return part.take(rows)
+    start, stop, _ = rows.indices(part.num_rows)
+    return part.slice(start, max(0, stop - start))
+
+
+def as_values(part):
+    """Rows as arrays or lists, in a form that depends on their values alone."""
+    if _is_pandas(part):
+        return part.astype(object).to_numpy().tolist()
+    if _is_polars(part):
+        return part.rows()
+    if is_table(part):
+        return part.to_pylist()
+    return part.toarray() if sparse.issparse(part) else part
 
 
 def joined(blocks: Sequence[tuple]) -> tuple:
@@ -40,14 +82,44 @@ def stacked(parts):
     """Arrays, tables, or CSR matrices in the width of the widest, as one."""
     if parts[0] is None:
         return None
-    if is_table(parts[0]):
-        import pyarrow
-
-        return pyarrow.concat_tables(parts)
+    if has_columns(parts[0]):
+        return _stacked_tables(parts)
     if not sparse.issparse(parts[0]):
         return np.concatenate(parts)
     width = max(part.shape[1] for part in parts)
     return sparse.vstack([_widened(part, width) for part in parts], format="csr")
+
+
+def _stacked_tables(parts):
+    """Tables of one kind as one; types that differ give way to what holds both."""
+    if _is_pandas(parts[0]):
+        import pandas
+
+        return pandas.concat(_with_common_categories(parts), ignore_index=True)
+    if _is_polars(parts[0]):
+        import polars
+
+        return polars.concat(parts, how="vertical_relaxed")
+    import pyarrow
+
+    return pyarrow.concat_tables(parts, promote_options="permissive")
+
+
+def _with_common_categories(frames) -> list:
+    """The frames, with the categories of all in each: else they would be no more."""
+    from pandas import CategoricalDtype
+
+    kinds = {}
+    for name in frames[0].columns:
+        dtypes = [frame[name].dtype for frame in frames]
+        if not all(isinstance(dtype, CategoricalDtype) for dtype in dtypes):
+            continue
+        if any(dtype != dtypes[0] for dtype in dtypes):
+            levels = dict.fromkeys(
+                level for dtype in dtypes for level in dtype.categories
+            )
+            kinds[name] = CategoricalDtype(list(levels))
+    return [frame.astype(kinds) for frame in frames] if kinds else list(frames)
 
 
 def _widened(X, width: int):

@@ -81,6 +81,28 @@ def find_kinds(
     }
 
 
+def common_kinds(
+    first: Mapping[str, str | None],
+    second: Mapping[str, str | None],
+    given: Mapping[str, str],
+) -> dict[str, str | None]:
+    """What columns are, from what they are in two parts; None tells nothing."""
+    return {
+        name: _common_kind(first.get(name), kind, name in given)
+        for name, kind in second.items()
+    }
+
+
+def _common_kind(one: str | None, other: str | None, given: bool) -> str | None:
+    if one is None or other is None or one == other:
+        return one or other
+    if {one, other} == {INTEGER, NUMBER}:
+        return NUMBER
+    if given:
+        return max(one, other, key=len)  # dates whose way of writing one part tells
+    return TEXT
+
+
 def _given_kind(column: Any, kind: str, signs: Signs) -> str:
     if kind == DATE and _is_text(column):
         texts = column.drop_null()
