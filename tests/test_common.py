@@ -26,6 +26,7 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.feature_maps import IntersectionSampler
+from locallin.rivals import LDKLClassifier
 
 ESTIMATORS = [
     LocallyLinearClassifier(effort=0),
@@ -41,6 +42,7 @@ ESTIMATORS = [
     LLSVMRegressor(),
     SAPLRegressor(),
     DULLSVMRegressor(),
+    LDKLClassifier(),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),

@@ -19,7 +19,7 @@ ORDER = """
     report
     dask export
     inspection
-    base
+    base rivals
     locallin
     methods
     solvers streams

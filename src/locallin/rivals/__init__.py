@@ -1,0 +1,15 @@
+"""Other papers' machines, for comparisons.
+
+What the papers behind :mod:`locallin` were measured against, and no other Python
+library has: each in one file, by its own paper, with scikit-learn's manners. They are
+here so that a comparison can be made again; for work of your own begin with
+:class:`locallin.LocallyLinearClassifier`.
+"""
+
+from locallin.rivals.ldkl import LDKLClassifier
+
+__all__ = ["LDKLClassifier"]
+
+# Files and pages know them by where users find them.
+for _rival in __all__:
+    globals()[_rival].__module__ = __name__

@@ -1,0 +1,783 @@
+"""Local deep kernel learning (Jose, Goyal, Aggrwal & Varma, ICML 2013)."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from locallin.anchors import choose_anchors
+from locallin.engine.invariants import (
+    INTERCEPT_SCALING,
+    Array,
+    Arrays,
+    Number,
+    Rule,
+    count_of,
+    number_of_scores,
+)
+from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.methods.base import EpochClassifier
+from locallin.methods.monitor import FitMonitor
+from locallin.methods.preparation import (
+    FitInput,
+    HeldOut,
+    Rules,
+    choose_scales,
+    make_target,
+    validated_rows,
+)
+
+# Splits sharpen from the first to the last of these over the planned steps, by which
+# time they are all but steps; the rest of the plan has them hard.
+_SHARPNESS = 1.0, 64.0
+_SOFT_SHARE = 0.7
+# Adam's memory of gradients and of their squares, and what is added to their roots.
+_FIRST, _SECOND, _EPSILON = 0.9, 0.999, 1e-8
+# Rates fall to this share in a stream whose end is not known, to zero elsewhere.
+_OPEN_RATE = 0.1
+# Rows that a split of the first tree is chosen from.
+_SPLIT_ROWS = 3000
+
+
+def ldkl_alpha(n_rows: int, n_classes: int) -> float:
+    """Alpha for rows of unit norm, times their number."""
+    return 0.1
+
+
+class LDKLClassifier(EpochClassifier):
+    """Local deep kernel learning (LDKL): linear machines on the paths of a tree.
+
+    A binary tree sends each row to one leaf. The nodes k on its path, from the root
+    to the leaf, each have a linear machine w_k and a gate v_k, and together they make
+    the score (section 3 of [1]_)::
+
+        f(x) = sum_k I_k(x) tanh(sigma v_k . x) w_k . x
+
+    I_k is 1 on the path and 0 elsewhere: a product of ``(1 +- sign(theta_l . x)) / 2``
+    over the splits l above k. So a row costs ``2 (depth + 1)`` inner products beside
+    those of its splits, however large the tree is, and given the path and the gates
+    the score is linear in x.
+
+    ``fit`` minimises::
+
+        alpha/2 |W|^2 + alpha_gate/2 |V|^2 + alpha_split/2 |Theta|^2
+            + 1/S sum_i s_i max(0, 1 - y_i f(x_i))
+
+    where s_i are the rows' weights and S their sum, by stochastic steps along the
+    gradient. While it learns, ``tanh(s theta . x)`` stands for the sign and s grows;
+    at the end the signs are hard.
+
+    The data should be scaled: standardise the features, or, for images and
+    histograms, give every row the same norm.
+
+    Parameters
+    ----------
+    depth : int, default=3
+        Depth of the tree (D): it has 2^D leaves and 2^(D + 1) - 1 nodes.
+    sigma : float, default=1.0
+        Steepness of the gates.
+    init : {"kmeans", "random"}, default="kmeans"
+        Splits of the first tree. "kmeans" sets two clusters of a node's rows against
+        each other, "random" two of its rows.
+    loss : {"hinge", "squared_hinge", "logistic"}, default="hinge"
+        Loss on the margin. "hinge" is the paper's; "logistic" gives probabilities.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty (lambda), in the scale of the data. "auto" is
+        ``0.1 mean |x|^2 / n``.
+    alpha_gate, alpha_split : float or None, default=None
+        Strengths of the penalties of gates and splits. None is a tenth of alpha.
+    intercept_scaling : float or "auto", default="auto"
+        B, the constant feature behind the intercepts: the larger, the weaker their
+        penalty. "auto" is the root mean square norm of the rows.
+    max_iter : int, default=60
+        Largest number of passes over the data.
+    learning_rate : float, default=0.1
+        First step of Adam, in units of one over the rows' norm. It falls to zero in a
+        straight line.
+    batch_size : int or "auto", default="auto"
+        Rows of a step. "auto" is a twentieth of the rows, from 16 to 256.
+    shuffle : bool, default=True
+        Whether rows are visited in a new random order in every epoch.
+    early_stopping : bool, default=False
+        Whether to stop on the accuracy of held-out rows and keep the best model.
+    validation_fraction : float, default=0.1
+        Fraction of the rows that is held out, unless ``fit`` is given others.
+    n_iter_no_change : int, default=5
+        Epochs without improvement before stopping.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, multiplied with ``sample_weight``.
+    probability : bool, default=False
+        Whether ``predict_proba`` is calibrated on held-out rows. Up to 1,000 rows five
+        fits more hold out each row once; of more a fifth is held out from a first fit,
+        and a short one to all rows goes on from it.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the last call. It then keeps the tree, and starts
+        from its machines and gates.
+    n_jobs : int or None, default=None
+        Number of threads. Predictions use them; products are the BLAS's.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The first tree and its gates, order of visits
+        and held-out rows depend on it.
+    verbose : int, default=0
+        How much is printed. 1 is a line per epoch.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes.
+    coef_ : ndarray of shape (n_nodes, n_scores, n_features)
+        Weights w of the nodes; the children of node k are 2 k + 1 and 2 k + 2.
+    intercept_ : ndarray of shape (n_nodes, n_scores)
+        Their intercepts.
+    gate_coef_, gate_intercept_ : ndarray
+        The gates v, in the same shapes.
+    split_coef_ : ndarray of shape (n_splits, n_features)
+        The splits theta of the nodes above the leaves; the first child is where the
+        split is positive.
+    split_intercept_ : ndarray of shape (n_splits,)
+        Their intercepts.
+    alpha_, intercept_scaling_ : float
+        The values in use.
+    n_iter_ : int
+        Number of epochs made.
+    objective_history_ : ndarray of shape (n_iter_,)
+        Objective per epoch, from the losses met on the way.
+    validation_history_ : ndarray of shape (n_iter_,)
+        Held-out accuracy per epoch, with ``early_stopping``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    locallin.SAPLClassifier : Local models at anchors that learn.
+    locallin.ML3Classifier : Local models that each class chooses for itself.
+    locallin.LLSVMClassifier : Local models at fixed anchors, a convex problem.
+
+    Notes
+    -----
+    Where this departs from the paper: steps are Adam's, from a tree that clusters have
+    made; machines, gates and splits have intercepts; with more than two classes all
+    scores share the tree, and each has machines and gates of its own, learned one
+    against the rest. A tree for each class is
+    ``OneVsRestClassifier(LDKLClassifier())``.
+
+    ``partial_fit`` goes on with the clock of the steps: its first call plans
+    ``max_iter`` times as many rows as it is given, over which the splits sharpen, and
+    after which the tree stays and machines and gates follow the stream.
+    ``fit_stream`` plans the whole stream.
+
+    Ctrl-C during ``fit`` stops after the current step, stores the models reached so
+    far, and raises KeyboardInterrupt: the estimator is usable.
+
+    References
+    ----------
+    .. [1] Jose, Goyal, Aggrwal and Varma, Local Deep Kernel Learning for Efficient
+       Non-linear SVM Prediction, ICML 2013.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> from locallin.rivals import LDKLClassifier
+    >>> X, y = make_moons(400, noise=0.1, random_state=0)
+    >>> clf = LDKLClassifier(random_state=0).fit(X, y)
+    >>> clf.score(X, y) > 0.98
+    True
+    >>> clf.coef_.shape
+    (15, 1, 2)
+    """
+
+    rules = Rules(alpha=ldkl_alpha)
+    _parameter_constraints: dict = {
+        **EpochClassifier._parameter_constraints,
+        "depth": [Interval(Integral, 1, 12, closed="both")],
+        "sigma": [Interval(Real, 0, None, closed="neither")],
+        "init": [StrOptions({"kmeans", "random"})],
+        "loss": [StrOptions({"hinge", "squared_hinge", "logistic"})],
+        "alpha_gate": [Interval(Real, 0, None, closed="left"), None],
+        "alpha_split": [Interval(Real, 0, None, closed="left"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "batch_size": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
+    }
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        sigma: float = 1.0,
+        init: str = "kmeans",
+        loss: str = "hinge",
+        alpha: float | str = "auto",
+        alpha_gate: float | None = None,
+        alpha_split: float | None = None,
+        intercept_scaling: float | str = "auto",
+        max_iter: int = 60,
+        learning_rate: float = 0.1,
+        batch_size: int | str = "auto",
+        shuffle: bool = True,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 5,
+        class_weight=None,
+        probability: bool = False,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state=None,
+        verbose: int = 0,
+    ):
+        self.depth = depth
+        self.sigma = sigma
+        self.init = init
+        self.loss = loss
+        self.alpha = alpha
+        self.alpha_gate = alpha_gate
+        self.alpha_split = alpha_split
+        self.intercept_scaling = intercept_scaling
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.class_weight = class_weight
+        self.probability = probability
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _invariants(self) -> dict[str, Rule]:
+        scores = number_of_scores(self)
+        n_splits = count_of(self, "split_intercept_")
+        n_nodes = 2 * n_splits + 1
+        by_node = Array((n_nodes, scores, "features"))
+        constants = Array((n_nodes, scores))
+        moments = 2 * n_nodes * scores + n_splits, ("features", lambda n: n + 1)
+        return {
+            **super()._invariants(),
+            "coef_": by_node,
+            "intercept_": constants,
+            "gate_coef_": by_node,
+            "gate_intercept_": constants,
+            "split_coef_": Array((n_splits, "features")),
+            "split_intercept_": Array((n_splits,)),
+            "alpha_": Number(above=True),
+            "intercept_scaling_": INTERCEPT_SCALING,
+            "_row_norm": Number(above=True),
+            "_learning": Arrays(
+                {
+                    "t": Array((), "fiu", least=0),
+                    "plan": Array((3,), least=0.0),
+                    "first": Array(moments),
+                    "second": Array(moments, least=0.0, squares=False),
+                },
+                (("t", "plan", "first", "second"),),
+            ),
+        }
+
+    def _fit(self, given: FitInput) -> bool:
+        problem = self._problem(given)
+        start = self._start(problem, given)
+        batch = self._rows_of_a_step(len(problem.visits))
+        n_steps = self.max_iter * -(-len(problem.visits) // batch)
+        state = AdamState.fresh(start, n_steps, given.resume)
+        held_out = HeldOut(*given.held_out) if given.held_out else None
+        monitor = FitMonitor(self, held_out, given.X, given.y)
+        solution = solve_adam(
+            problem,
+            state,
+            max_iter=self.max_iter,
+            batch_size=batch,
+            shuffle=self.shuffle,
+            rng=given.rng,
+            monitor=monitor,
+        )
+        self._set(monitor.finish(solution))
+        self._learning = {}
+        return solution.interrupted
+
+    def _begin_stream(self, given: FitInput, epochs: int) -> None:
+        """Choose scales and the first tree from a sample, and plan the steps."""
+        problem = self._problem(given, stream=True)
+        batch = self._rows_of_a_step(given.n_planned)
+        n_steps = epochs * -(-given.n_planned // batch)
+        table = self._start(problem, given)
+        state = AdamState.fresh(table, n_steps, given.resume)
+        self._keep(problem, state, batch)
+
+    def _partial_fit(self, given: FitInput) -> bool:
+        problem = self._problem(given, stream=True)
+        carried = self._carried
+        if "first" in carried:
+            state = AdamState(
+                problem.table_of(self._learned()),
+                carried["first"],
+                carried["second"],
+                int(carried["t"]),
+                int(carried["plan"][0]),
+                bool(carried["plan"][2]),
+            )
+            batch = int(carried["plan"][1])
+        else:
+            batch = self._rows_of_a_step(len(problem.visits))
+            n_steps = self.max_iter * -(-len(problem.visits) // batch)
+            table = self._start(problem, given)
+            state = AdamState.fresh(table, n_steps, given.resume)
+        solution = solve_adam(
+            problem,
+            state,
+            max_iter=1,
+            batch_size=batch,
+            shuffle=self.shuffle,
+            rng=given.rng,
+            last_rate=_OPEN_RATE,
+        )
+        self._keep(problem, state, batch)
+        self.n_iter_ = getattr(self, "n_iter_", 0) + 1
+        self.objective_history_ = np.append(
+            getattr(self, "objective_history_", []), solution.objective_history
+        )
+        return solution.interrupted
+
+    def _keep(self, problem: "LDKLProblem", state: "AdamState", batch: int) -> None:
+        """Set the model of a stream, and what its next step needs."""
+        self._set(self._learned_attributes(*problem.parts_of(state.table)))
+        self._learning = {
+            "t": np.asarray(state.step),
+            "plan": np.array([state.n_steps, batch, state.keeps_tree], float),
+            "first": state.first,
+            "second": state.second,
+        }
+
+    def _end_stream(self) -> None:
+        self._learning = {}  # the plan of Adam has come to its end
+
+    def _problem(self, given: FitInput, *, stream: bool = False) -> "LDKLProblem":
+        target, visits = make_target(given, type(self).__name__, stream=stream)
+        if not given.resume:
+            scales = choose_scales(self, given.X, given)
+            self.alpha_, self.intercept_scaling_, self._row_norm = map(float, scales)
+        depth = self.depth
+        if given.resume:
+            depth = (len(self.split_intercept_) + 1).bit_length() - 1
+        lesser = 0.1 * self.alpha_
+        return LDKLProblem(
+            X=given.X,
+            signs=np.where(given.encoded[:, None] == target.positive, 1.0, -1.0),
+            weights=target.weights,
+            visits=visits,
+            n_splits=2**depth - 1,
+            sigma=float(self.sigma),
+            loss=self.loss,
+            alpha=self.alpha_,
+            alpha_gate=lesser if self.alpha_gate is None else self.alpha_gate,
+            alpha_split=lesser if self.alpha_split is None else self.alpha_split,
+            constant=self.intercept_scaling_,
+            rate=self.learning_rate / self._row_norm,
+        )
+
+    def _start(self, problem: "LDKLProblem", given: FitInput) -> np.ndarray:
+        if given.resume:
+            return problem.table_of(self._learned())
+        return first_table(problem, self.init, self._row_norm, given.rng)
+
+    def _rows_of_a_step(self, n_rows: int) -> int:
+        if self.batch_size != "auto":
+            return int(self.batch_size)
+        return int(np.clip(n_rows // 20, 16, 256))
+
+    def _learned(self) -> tuple[np.ndarray, ...]:
+        return tuple(self._model_arrays().values())
+
+    def _model_arrays(self) -> dict[str, np.ndarray]:
+        names = (name.removesuffix("_") for name in _MODEL)
+        return {name: getattr(self, f"{name}_") for name in names}
+
+    def _learned_attributes(self, *learned) -> dict[str, Any]:
+        return dict(zip(_MODEL, learned, strict=True))
+
+    def _held_out_scores(self, X, *learned) -> np.ndarray:
+        nodes = Nodes(*learned)
+        return self._in_blocks(X, lambda part: nodes.scores(part, self.sigma))
+
+    def _scores(self, X) -> np.ndarray:
+        return self._held_out_scores(X, *self._learned())
+
+    def apply(self, X) -> np.ndarray:
+        """Leaves of the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The node at which the path of each row ends.
+        """
+        nodes = Nodes(*self._learned())
+        X = validated_rows(self, X, finite=False)
+        return self._in_blocks(X, lambda part: nodes.paths(part)[:, -1])
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights of each row: those of its path, behind their gates.
+
+        With the row's path and gates held fixed they explain its score exactly:
+        ``decision_function(X) == (local_coef(X) * X[:, None]).sum(-1) +
+        local_intercept(X)`` to rounding.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights.
+        """
+        return self._mixed(X, self.coef_)
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts.
+        """
+        return self._mixed(X, self.intercept_)
+
+    def _mixed(self, X, table: np.ndarray) -> np.ndarray:
+        nodes = Nodes(*self._learned())
+        X = validated_rows(self, X, finite=False)
+
+        def mix(part):
+            mixed = np.zeros((part.shape[0], *table.shape[1:]), table.dtype)
+            for node, rows, gates in nodes.gates(part, self.sigma):
+                gates = gates.reshape(*gates.shape, *(1,) * (table.ndim - 2))
+                mixed[rows] += gates * table[node]
+            return mixed
+
+        return self._in_blocks(X, mix)
+
+
+_MODEL = (
+    "coef_",
+    "intercept_",
+    "gate_coef_",
+    "gate_intercept_",
+    "split_coef_",
+    "split_intercept_",
+)
+
+
+class Nodes(NamedTuple):
+    """A learned tree, for predictions: hard splits."""
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    gate_coef: np.ndarray
+    gate_intercept: np.ndarray
+    split_coef: np.ndarray
+    split_intercept: np.ndarray
+
+    def paths(self, X) -> np.ndarray:
+        """Nodes from the root to the leaf of each row."""
+        right = X @ self.split_coef.T + self.split_intercept <= 0
+        depth = len(self.split_intercept).bit_length()
+        path = np.zeros((X.shape[0], depth + 1), np.intp)
+        every = np.arange(X.shape[0])
+        for level in range(depth):
+            node = path[:, level]
+            path[:, level + 1] = 2 * node + 1 + right[every, node]
+        return path
+
+    def gates(self, X, sigma: float):
+        """For each node its number, the rows that pass it, and its gates at them."""
+        path = self.paths(X)
+        for node in range(len(self.coef)):
+            level = (node + 1).bit_length() - 1
+            rows = np.flatnonzero(path[:, level] == node)
+            if len(rows):
+                inner = X[rows] @ self.gate_coef[node].T + self.gate_intercept[node]
+                yield node, rows, np.tanh(sigma * inner)
+
+    def scores(self, X, sigma: float) -> np.ndarray:
+        """Sums over the nodes of each row's path."""
+        total = np.zeros((X.shape[0], self.coef.shape[1]), self.coef.dtype)
+        for node, rows, gates in self.gates(X, sigma):
+            total[rows] += gates * (X[rows] @ self.coef[node].T + self.intercept[node])
+        return total
+
+
+class LDKLProblem(NamedTuple):
+    """The problem of LDKL, on splits of a given sharpness s.
+
+    It is::
+
+        min  1/2 sum_r penalty_r |table_r|^2  +  1/n sum_i weights_i sum_c
+                 loss(signs_ic sum_k I_k(x_i) tanh(sigma v_kc . x_i) w_kc . x_i)
+
+        I_0 = 1,   I_{2k+1} = I_k (1 + t_k) / 2,   I_{2k+2} = I_k (1 - t_k) / 2,
+        t_k = tanh(s theta_k . x_i), or its sign where s is infinite
+
+    with x standing for [x; constant]. One table holds all parameters, so that a batch
+    is one product with it: w of all nodes and scores, then v, then theta; the last
+    column belongs to the constant feature.
+    """
+
+    X: Any
+    signs: np.ndarray
+    weights: np.ndarray
+    visits: np.ndarray
+    n_splits: int
+    sigma: float
+    loss: str
+    alpha: float
+    alpha_gate: float
+    alpha_split: float
+    constant: float
+    rate: float
+
+    @property
+    def n_machines(self) -> int:
+        """Rows of the table that are machines; as many are gates."""
+        return (2 * self.n_splits + 1) * self.signs.shape[1]
+
+    @property
+    def penalty(self) -> np.ndarray:
+        """Strength of the penalty of each row of the table."""
+        strengths = self.alpha, self.alpha_gate, self.alpha_split
+        counts = self.n_machines, self.n_machines, self.n_splits
+        return np.repeat(strengths, counts)[:, None].astype(self.X.dtype)
+
+    def table_of(self, learned: tuple) -> np.ndarray:
+        """The table of a model's coefficients and intercepts."""
+        n_features = self.X.shape[1]
+        coef = [part.reshape(-1, n_features) for part in learned[::2]]
+        constants = np.concatenate([part.ravel() for part in learned[1::2]])
+        table = np.column_stack([np.concatenate(coef), constants / self.constant])
+        return table.astype(self.X.dtype, copy=False)
+
+    def parts_of(self, table: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Coefficients and intercepts, in arrays of their own."""
+        m, shape = self.n_machines, (2 * self.n_splits + 1, self.signs.shape[1])
+        parts: list[np.ndarray] = []
+        for rows, lead in (
+            (table[:m], shape),
+            (table[m : 2 * m], shape),
+            (table[2 * m :], (self.n_splits,)),
+        ):
+            parts.append(rows[:, :-1].reshape(*lead, -1).copy())
+            parts.append((rows[:, -1] * self.constant).reshape(lead))
+        return tuple(np.ascontiguousarray(part) for part in parts)
+
+    def gradient(
+        self, table: np.ndarray, chosen: np.ndarray, sharpness: float
+    ) -> tuple[float, np.ndarray]:
+        """Mean loss of some rows, and its gradient by the table."""
+        X, weights = self.X[chosen], self.weights[chosen][:, None]
+        m, shape = self.n_machines, (len(chosen), -1, self.signs.shape[1])
+        inner = X @ table[:, :-1].T + self.constant * table[:, -1]
+        values, gates = inner[:, :m].reshape(shape), inner[:, m : 2 * m].reshape(shape)
+        gates = np.tanh(self.sigma * gates)
+        turns = _turns(inner[:, 2 * m :], sharpness)
+        reached = _reached(turns)
+        signs = self.signs[chosen]
+        margins = signs * np.einsum("ik,ikc,ikc->ic", reached, gates, values)
+        losses, slopes = _losses(margins, self.loss)
+        pull = (slopes * signs * weights / len(chosen))[:, None]
+        pulled = pull * reached[:, :, None]
+        steps = np.empty_like(inner)
+        steps[:, :m] = (pulled * gates).reshape(len(chosen), -1)
+        by_gate = pulled * values * self.sigma * (1 - gates**2)
+        steps[:, m : 2 * m] = by_gate.reshape(len(chosen), -1)
+        by_node = (pull * gates * values).sum(axis=2)
+        steps[:, 2 * m :] = _split_slopes(by_node, turns, reached, sharpness)
+        slope = np.empty_like(table)
+        slope[:, :-1] = (X.T @ steps).T
+        slope[:, -1] = self.constant * steps.sum(axis=0)
+        return float((losses * weights).sum()) / len(chosen), slope
+
+
+def _turns(inner: np.ndarray, sharpness: float) -> np.ndarray:
+    if np.isinf(sharpness):
+        return np.where(inner > 0, 1.0, -1.0).astype(inner.dtype)
+    return np.tanh(sharpness * inner)
+
+
+def _reached(turns: np.ndarray) -> np.ndarray:
+    """I: how much of each row reaches each node."""
+    reached = np.ones((len(turns), 2 * turns.shape[1] + 1), turns.dtype)
+    for k in range(turns.shape[1]):
+        reached[:, 2 * k + 1] = reached[:, k] * (1 + turns[:, k]) / 2
+        reached[:, 2 * k + 2] = reached[:, k] * (1 - turns[:, k]) / 2
+    return reached
+
+
+def _split_slopes(by_node, turns, reached, sharpness: float) -> np.ndarray:
+    """Slopes by theta . x, from those by I, from the leaves to the root."""
+    slopes = np.zeros_like(turns)
+    if np.isinf(sharpness):
+        return slopes
+    for k in reversed(range(turns.shape[1])):
+        left, right = by_node[:, 2 * k + 1], by_node[:, 2 * k + 2]
+        slopes[:, k] = reached[:, k] * (left - right) / 2
+        by_node[:, k] += left * (1 + turns[:, k]) / 2 + right * (1 - turns[:, k]) / 2
+    return slopes * sharpness * (1 - turns**2)
+
+
+def _losses(margins: np.ndarray, loss: str) -> tuple[np.ndarray, np.ndarray]:
+    """Losses and their slopes by the margin."""
+    if loss == "logistic":
+        losses = np.logaddexp(0, -margins)
+        return losses, np.exp(-losses) - 1
+    short = np.maximum(1 - margins, 0)
+    if loss == "hinge":
+        return short, -(short > 0).astype(margins.dtype)
+    return short**2, -2 * short
+
+
+def first_table(problem: LDKLProblem, init: str, norm: float, rng) -> np.ndarray:
+    """Splits by clusters or by pairs of rows, open gates, and machines of zero."""
+    X, m = problem.X, problem.n_machines
+    table = np.zeros((2 * m + problem.n_splits, X.shape[1] + 1), X.dtype)
+    gates = rng.standard_normal((m, X.shape[1])) * (0.5 / norm)
+    table[m : 2 * m, :-1] = gates / np.sqrt(max(1.0, X.shape[1] / 16))
+    table[m : 2 * m, -1] = 1.0 / (problem.sigma * problem.constant)
+    most = _SPLIT_ROWS * (problem.n_splits + 1)
+    rows = problem.visits
+    if len(rows) > most:
+        rows = np.sort(rng.choice(rows, most, replace=False))
+    members = {0: rows}
+    for k in range(problem.n_splits):
+        found = members.pop(k)
+        coef, constant = _split(X, found, init, norm, rng)
+        table[2 * m + k, :-1] = coef
+        table[2 * m + k, -1] = constant / problem.constant
+        side = X[found] @ coef + constant > 0
+        members[2 * k + 1], members[2 * k + 2] = found[side], found[~side]
+    return table
+
+
+def _split(X, rows: np.ndarray, init: str, norm: float, rng) -> tuple:
+    """A split of some rows, whose values have a root mean square of one."""
+    if len(rows) > _SPLIT_ROWS:
+        rows = rng.choice(rows, _SPLIT_ROWS, replace=False)
+    pair = np.empty((0, X.shape[1]))
+    if len(rows) > 1:
+        how = "kmeans" if init == "kmeans" else "random"
+        pair = choose_anchors(X[rows], 2, how, random_state=rng)
+    if len(pair) < 2:  # nothing to tell apart
+        return (rng.standard_normal(X.shape[1]) / norm).astype(X.dtype), 0.0
+    coef = pair[1] - pair[0]
+    constant = -0.5 * float(coef @ (pair[0] + pair[1]))
+    size = float(np.sqrt(np.mean((X[rows] @ coef + constant) ** 2))) or 1.0
+    return (coef / size).astype(X.dtype), constant / size
+
+
+@dataclass
+class AdamState:
+    """The table, Adam's moments, and the clock of a plan of steps."""
+
+    table: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    step: int
+    n_steps: int
+    keeps_tree: bool
+
+    @classmethod
+    def fresh(cls, table: np.ndarray, n_steps: int, keeps_tree: bool) -> "AdamState":
+        """At the beginning of a plan."""
+        zeros = np.zeros_like(table)
+        return cls(table, zeros, zeros.copy(), 0, n_steps, keeps_tree)
+
+    @property
+    def sharpness(self) -> float:
+        """How steep splits are now: infinite where the tree is done."""
+        first, last = _SHARPNESS
+        share = self.step / (_SOFT_SHARE * self.n_steps)
+        if self.keeps_tree or share >= 1:
+            return np.inf
+        return first * (last / first) ** share
+
+    def move(self, slope: np.ndarray, rate: float, moving: int) -> None:
+        """Take a step with the first rows of the table, those that move."""
+        self.step += 1
+        part = slice(moving)
+        first, second, slope = self.first[part], self.second[part], slope[part]
+        first += (1 - _FIRST) * (slope - first)
+        second += (1 - _SECOND) * (slope**2 - second)
+        size = np.sqrt(second / (1 - _SECOND**self.step)) + _EPSILON
+        self.table[part] -= rate / (1 - _FIRST**self.step) * first / size
+
+
+class Solution(NamedTuple):
+    """What a solver returns, in the form that a monitor takes."""
+
+    learned: tuple
+    objective_history: list[float]
+    interrupted: bool
+    converged: bool = True
+    gap: None = None
+
+    @property
+    def n_iter(self) -> int:
+        """Epochs that were made."""
+        return len(self.objective_history)
+
+
+def solve_adam(
+    problem: LDKLProblem,
+    state: AdamState,
+    *,
+    max_iter: int,
+    batch_size: int,
+    shuffle: bool,
+    rng,
+    last_rate: float = 0.0,
+    monitor=None,
+) -> Solution:
+    """Learn for some epochs, from where the state is.
+
+    Section 3.1 of the paper, by mini-batches: the sharpness of the splits and the rate
+    follow the plan of the state, which is changed in place.
+    """
+    penalty, history, interrupted = problem.penalty, [], False
+    visits = problem.visits
+    try:
+        for epoch in range(1, max_iter + 1):
+            order = rng.permutation(visits) if shuffle else visits
+            total = 0.0
+            for start in range(0, len(order), batch_size):
+                chosen = order[start : start + batch_size]
+                sharpness = state.sharpness
+                loss, slope = problem.gradient(state.table, chosen, sharpness)
+                slope += penalty * state.table
+                left = max(1 - state.step / state.n_steps, last_rate)
+                moving = len(slope) - problem.n_splits * bool(np.isinf(sharpness))
+                state.move(slope, problem.rate * left, moving)
+                total += loss * len(chosen)
+            size = float((penalty * state.table**2).sum()) / 2
+            history.append(total / max(len(order), 1) + size)
+            if monitor is not None:
+                learned = problem.parts_of(state.table)
+                if monitor(epoch, history[-1], *learned):
+                    break
+    except KeyboardInterrupt:
+        interrupted = True
+    return Solution(problem.parts_of(state.table), history, interrupted)
