@@ -198,7 +198,8 @@ def test_tells_of_every_choice_where_asked(capsys):
     model = LocallyLinearClassifier(verbose=1, n_members=1, random_state=0)
     model.fit(frame, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(model.search_path_)
+    assert len(lines) == len(model.search_path_) + 1
+    assert lines[-1].endswith("fits 1 model to all rows")
     assert "loss='squared_hinge'" in "".join(lines)
     assert "log_loss=" in lines[0]
 

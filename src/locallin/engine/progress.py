@@ -1,6 +1,7 @@
 """Progress of long work: lines for ``verbose``, scikit-learn's callbacks, warnings."""
 
 import inspect
+import logging
 import time
 import warnings
 from collections.abc import Callable
@@ -12,14 +13,32 @@ from locallin.engine.sklearn_api import FitTask
 
 # Callers in these packages are not the user's own lines.
 _PACKAGES = ("locallin", "sklearn")
+_LOGGER = logging.getLogger("locallin")
+
+
+def tell(text: str | Callable[[], str], verbose) -> None:
+    """Say a line: to the logger ``locallin``, or on the screen.
+
+    It is logged where logging is set up for it, at the level INFO if ``verbose`` is
+    set, else DEBUG. Where it is not, the line is printed if ``verbose`` is set. A
+    function is called only if somebody listens.
+    """
+    level = logging.INFO if verbose else logging.DEBUG
+    if _is_logged(level):
+        _LOGGER.log(level, "%s", text if isinstance(text, str) else text())
+    elif verbose:
+        print(text if isinstance(text, str) else text(), flush=True)
+
+
+def _is_logged(level: int) -> bool:
+    return _LOGGER.isEnabledFor(level) and _LOGGER.hasHandlers()
 
 
 class Progress:
     """Tells of the steps of one piece of work, such as the epochs of a fit.
 
-    Each step goes to the estimator's callbacks, if it has any, and is a line on the
-    screen where the estimator's ``verbose`` is set; at most one line in ``every``
-    seconds, and the last one in any case.
+    Each step goes to the estimator's callbacks, if it has any, and is a line for
+    :func:`tell`; at most one line in ``every`` seconds, and the last one in any case.
 
     Parameters
     ----------
@@ -49,7 +68,7 @@ class Progress:
         callbacks: bool = True,
     ):
         self._name = type(estimator).__name__
-        self._quiet = not estimator.verbose
+        self._verbose = estimator.verbose
         self._n_steps = n_steps
         self._every = every
         self._began = time.perf_counter()
@@ -78,8 +97,7 @@ class Progress:
         the fitted attributes that the estimator would have, None where it would not be
         fitted. A ``landmark`` has a line in any case.
         """
-        if not self._quiet:
-            self._print(number, text, landmark or last)
+        self._tell(number, text, landmark or last)
         if self._task.is_heard:
             last |= self._task.end_step(attributes)
             if not last and number < self._n_steps:
@@ -88,8 +106,7 @@ class Progress:
 
     def line(self, text: str) -> None:
         """Tell of something that is no step."""
-        if not self._quiet:
-            self._print(self._n_steps, text, True)
+        self._tell(self._n_steps, text, True)
 
     def passing_on(self, sub_estimator) -> AbstractContextManager:
         """Let the fit of a part be the current step: its steps go to callbacks, too."""
@@ -102,14 +119,16 @@ class Progress:
         if self._task.is_heard:
             self._task.end(attributes)
 
-    def _print(self, number: int, text: str | Callable[[], str], due: bool) -> None:
+    def _tell(self, number: int, text: str | Callable[[], str], due: bool) -> None:
         now = time.perf_counter()
         due |= now - self._last_line >= self._every or number >= self._n_steps
-        if not due:
-            return
-        self._last_line = now
+        if due:
+            self._last_line = now
+            tell(lambda: self._line(text), self._verbose)
+
+    def _line(self, text: str | Callable[[], str]) -> str:
         text = text if isinstance(text, str) else text()
-        print(f"[{self._name}] {text}, {self.seconds:.1f} s", flush=True)
+        return f"[{self._name}] {text}, {self.seconds:.1f} s"
 
 
 def warn_not_converged(estimator, work: str, reached: str, remedy: str) -> None:

@@ -18,6 +18,7 @@ from sklearn.utils.validation import (
 
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import CheckedState
+from locallin.engine.progress import tell
 from locallin.engine.sklearn_api import (
     HasMethods,
     Interval,
@@ -92,6 +93,8 @@ class TableEstimator(CheckedState, BaseEstimator):
         chosen, n_members, best = choosing.run(self._tell, wanted)
         self.search_path_ = [trial.as_dict() for trial in choosing.trials]
         self.chosen_ = chosen.as_dict()
+        members = f"{n_members} model{'s' * (n_members > 1)}"
+        tell(f"{type(self).__name__}: fits {members} to all rows", self.verbose)
         self.encoder_, self.model_ = fit_choice(
             rows, chosen, self.encoder, n_members, self.n_jobs, deadline
         )
@@ -108,13 +111,14 @@ class TableEstimator(CheckedState, BaseEstimator):
             setattr(self, name, getattr(first, name))
 
     def _tell(self, trial: Trial) -> None:
-        if self.verbose:
+        def line() -> str:
             settings = _in_words(trial.choice.as_dict())
-            print(
+            return (
                 f"{type(self).__name__}: {settings}: {_in_words(trial.figures)}, "
-                f"{trial.seconds:.1f} s",
-                flush=True,
+                f"{trial.seconds:.1f} s"
             )
+
+        tell(line, self.verbose)
 
     def to_pipeline(self) -> Pipeline:
         """The fitted steps: the encoder, if there is one, and the model.
