@@ -33,3 +33,21 @@ def plus_minus(entry) -> str:
 
 def spread(errors) -> dict:
     return {"mean": np.mean(errors), "deviation": np.std(errors, ddof=1)}
+
+
+def multiple(value, base) -> str:
+    """How many times a base, in brackets."""
+    if not base:
+        return ""
+    ratio = value / base
+    return f" ({ratio:.0f}x)" if ratio >= 10 else f" ({ratio:.2g}x)"
+
+
+def column(key: str, benchmark: str) -> dict[str, dict[str, float]]:
+    """Means of what was measured, by method and data set."""
+    found: dict[str, dict[str, float]] = {}
+    for data, results in read(benchmark).items():
+        for method, entry in results.items():
+            if key in entry:
+                found.setdefault(method, {})[data] = float(np.mean(entry[key]))
+    return found

@@ -1,7 +1,7 @@
 """Who is ahead, by how much, and is it more than chance? Errors over data sets."""
 
 import numpy as np
-from scipy.stats import rankdata, wilcoxon
+from scipy.stats import rankdata, studentized_range, wilcoxon
 
 Errors = dict[str, float]  # of one method, by data set
 
@@ -18,6 +18,20 @@ def average_ranks(methods: dict[str, Errors]) -> dict[str, float]:
     return {m: round(float(r), 2) for m, r in zip(methods, ranks, strict=True)}
 
 
+def mean_normalised(methods: dict[str, Errors]) -> dict[str, float]:
+    """Mean over the common sets of errors as 0 for the best method, 1 for the worst."""
+    errors = common(*methods.values())
+    spread = np.ptp(errors, axis=0)
+    scaled = (errors - errors.min(axis=0)) / np.where(spread > 0, spread, 1)
+    return dict(zip(methods, map(float, scaled.mean(axis=1)), strict=True))
+
+
+def critical_difference(n_methods: int, n_sets: int, level: float = 0.05) -> float:
+    """Average ranks that differ by less may differ by chance (Nemenyi's test)."""
+    quantile = studentized_range.ppf(1 - level, n_methods, np.inf) / np.sqrt(2)
+    return float(quantile * np.sqrt(n_methods * (n_methods + 1) / (6 * n_sets)))
+
+
 def compare(ours: Errors, peer: Errors) -> dict[str, float]:
     """Our errors beside a peer's; p is that of Wilcoxon's signed-rank test."""
     first, second = common(ours, peer)
@@ -28,11 +42,6 @@ def compare(ours: Errors, peer: Errors) -> dict[str, float]:
         "ahead": int((difference < 0).sum()),
         "p": round(float(wilcoxon(difference).pvalue), 4) if difference.any() else 1.0,
     }
-
-
-def best_of(*methods: Errors) -> Errors:
-    """The lowest of several methods' errors on each data set."""
-    return {name: min(m[name] for m in methods if name in m) for name in methods[0]}
 
 
 def median_ratio(above: Errors, below: Errors) -> float:

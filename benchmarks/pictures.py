@@ -6,8 +6,10 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 
-from benchmarks._markdown import Missing, read
+from benchmarks._defaults_tables import ranked
+from benchmarks._markdown import Missing, column, read
 from benchmarks._methods import is_ours
+from benchmarks._statistics import average_ranks, common, critical_difference
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -79,6 +81,44 @@ def pareto(*sets: str) -> plt.Figure:
     figure.tight_layout()
     for axis, points in drawn:
         label(axis, points)
+    return figure
+
+
+def ranks() -> plt.Figure:
+    """Average ranks of defaults; what a bar joins may differ by chance."""
+    errors = ranked()
+    places = sorted(average_ranks(errors).items(), key=lambda item: item[1])
+    reach = critical_difference(len(errors), common(*errors.values()).shape[1])
+    figure, axis = plt.subplots(figsize=(7.5, 0.32 * len(places) + 1.1))
+    for row, (method, rank) in enumerate(places):
+        axis.plot([rank, rank + reach], [row, row], color=FRONT, lw=3, zorder=0)
+        axis.plot(rank, row, "o", ms=6, color=colour(method))
+    axis.set_yticks(range(len(places)), [short(method) for method, _ in places])
+    for text, (method, _) in zip(axis.get_yticklabels(), places, strict=True):
+        text.set_color(colour(method))
+    axis.invert_yaxis()
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.set(xlabel=f"average rank of errors (bars: critical difference {reach:.1f})")
+    figure.tight_layout()
+    return figure
+
+
+def rank_and_time() -> plt.Figure:
+    """Average rank of defaults against the time of a prediction."""
+    times = column("batch_microseconds_per_row", "untuned")
+    points = {
+        method: (float(np.median(list(times[method].values()))), rank)
+        for method, rank in average_ranks(ranked()).items()
+    }
+    figure, axis = plt.subplots(figsize=(7.5, 5))
+    axis.plot(*zip(*front(points.values()), strict=True), color=FRONT, zorder=0)
+    for method, point in points.items():
+        axis.plot(*point, "o", ms=5, color=colour(method))
+    axis.set(xscale="log", ylabel="average rank of errors")
+    axis.set(xlabel="prediction, microseconds per row (median of data sets)")
+    axis.margins(0.15)
+    figure.tight_layout()
+    label(axis, points)
     return figure
 
 
@@ -212,6 +252,8 @@ def panels(count: int):
 PICTURES = {
     "pareto": lambda: pareto("mnist"),
     "pareto-all": pareto,
+    "ranks": ranks,
+    "rank_and_time": rank_and_time,
     "anchors": anchors,
     "epochs": epochs,
     "active": active,

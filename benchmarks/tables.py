@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import _defaults_tables as of_defaults
 from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _scale_tables as of_scale
-from benchmarks._data import SETS
-from benchmarks._markdown import Missing, markdown, read
-from benchmarks._methods import VARIANTS, is_ours
-from benchmarks._statistics import average_ranks, best_of, compare, median_ratio
+from benchmarks._markdown import Missing, column, markdown, multiple, read
+from benchmarks._methods import is_ours
+from benchmarks._statistics import average_ranks, median_ratio
 
 
 def peers(*sets: str) -> str:
@@ -45,13 +45,6 @@ def peers(*sets: str) -> str:
     return "\n\n".join(tables)
 
 
-def multiple(value, base) -> str:
-    if not base:
-        return ""
-    ratio = value / base
-    return f" ({ratio:.0f}x)" if ratio >= 10 else f" ({ratio:.2g}x)"
-
-
 PEER_COLUMNS = {
     "fit, s": ("fit_seconds", 1),
     "batch, us/row": ("batch_microseconds_per_row", 1),
@@ -59,78 +52,6 @@ PEER_COLUMNS = {
     "model, MB": ("model_bytes", 1e-6),
     "memory of a fit, MB": ("peak_memory_bytes", 1e-6),
 }
-
-
-def column(key: str, benchmark: str = "untuned") -> dict[str, dict[str, float]]:
-    """Means of what was measured, by method and data set."""
-    found: dict[str, dict[str, float]] = {}
-    for data, results in read(benchmark).items():
-        for method, entry in results.items():
-            if key in entry:
-                found.setdefault(method, {})[data] = float(np.mean(entry[key]))
-    return found
-
-
-def untuned() -> str:
-    """Errors with defaults, in brackets those on rows not among the training rows."""
-    errors, unseen = column("test_errors"), column("unseen_errors")
-
-    def cell(method, data):
-        if data not in errors[method]:
-            return ""
-        more = unseen.get(method, {}).get(data)
-        return f"{errors[method][data]:.2f}" + (f" ({more:.2f})" if more else "")
-
-    there = [s for s in SETS if any(s in found for found in errors.values())]
-    rows = [[s.split("_")[0].upper(), *(cell(m, s) for m in errors)] for s in there]
-    return markdown(["", *errors], rows)
-
-
-SVCS = ("SVC()", "SVC(C=10)")
-
-
-def untuned_summary() -> str:
-    """Ours beside the better of two SVCs on each set, and ranks of all."""
-    errors = column("test_errors")
-    svcs = [errors[m] for m in SVCS if m in errors]
-    if not svcs:
-        raise Missing("SVC")
-    without = {m: e for m, e in errors.items() if m != "AtlasClassifier"}
-    ranks, more = average_ranks(without), average_ranks(errors)
-    best = best_of(*svcs)
-    rows = []
-    for method, found in errors.items():
-        cells = ["", ""]
-        if is_ours(method):
-            beside = compare(found, best)
-            cells = [
-                f"{beside['mean_difference']:+.2f}",
-                f"{beside['ahead']} of {beside['sets']}",
-            ]
-        rows.append([method, *cells, ranks.get(method, ""), more[method]])
-    head = ["", "error - best SVC", "ahead of the best SVC", "average rank"]
-    return markdown([*head, "average rank, sets with an atlas"], rows)
-
-
-def untuned_pairs() -> str:
-    """Each of ours against each peer: errors over data sets, and prediction time."""
-    errors, times = column("test_errors"), column("batch_microseconds_per_row")
-    rows = []
-    for method in filter(is_ours, errors):
-        for peer in (m for m in errors if not is_ours(m)):
-            beside = compare(errors[method], errors[peer])
-            rows.append(
-                [
-                    method,
-                    peer,
-                    f"{beside['mean_difference']:+.2f}",
-                    f"{beside['ahead']} of {beside['sets']}",
-                    f"{beside['p']:.3g}",
-                    f"{median_ratio(times[peer], times[method]):.2g}",
-                ]
-            )
-    head = ["", "peer", "difference of errors", "ahead", "Wilcoxon's p"]
-    return markdown([*head, "prediction time of the peer / ours"], rows)
 
 
 def mixed() -> str:
@@ -218,48 +139,6 @@ def regression_summary() -> str:
 
 
 OUR_REGRESSOR = "LocallyLinearRegressor"
-LARGE = ("letter", "w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
-
-
-def untuned_speed() -> str:
-    """Prediction in microseconds a row on the large sets, in brackets the multiple."""
-    times = column("batch_microseconds_per_row")
-    ours, *peers = (times[m] for m in ("DULLSVMClassifier", *SVCS) if m in times)
-    rows = [
-        [
-            data.upper(),
-            f"{ours[data]:.1f}",
-            *(f"{p[data]:.1f}{multiple(p[data], ours[data])}" for p in peers),
-        ]
-        for data in (s for s in LARGE if s in ours)
-    ]
-    return markdown(["us/row", "DULLSVMClassifier", *SVCS[: len(peers)]], rows)
-
-
-def untuned_grown() -> str:
-    """The number of anchors from the data beside the rule by rows, on the same runs."""
-    results = read("untuned")
-    rows = []
-    for data, methods in results.items():
-        cells = []
-        for variant in VARIANTS:
-            grown, usual = (methods.get(m) for m in (variant, variant.split(",")[0]))
-            if grown is None or "test_errors" not in grown:
-                cells += ["", ""]
-                continue
-            errors = grown["test_errors"]
-            base = usual["test_errors"][: len(errors)]
-            deviation = np.std(usual["test_errors"], ddof=1)
-            cells.append(f"{np.mean(errors):.2f} / {np.mean(base):.2f}")
-            cells.append(f"{np.mean(errors) - np.mean(base):+.2f} ({deviation:.2f})")
-        if any(cells):
-            rows.append([data.split("_")[0].upper(), *cells])
-    if not rows:
-        raise Missing("grown")
-    head = [""]
-    for variant in VARIANTS:
-        head += [f"{variant.split('Classifier')[0]}, auto / rule", "difference"]
-    return markdown(head, rows)
 
 
 def alpha_path() -> str:
@@ -312,11 +191,11 @@ TABLES = {
     "atlas, noise": of_papers.atlas_noise,
     "few labels": of_papers.few_labels,
     "speed": of_papers.speed,
-    "untuned": untuned,
-    "untuned, summary": untuned_summary,
-    "untuned, pairs": untuned_pairs,
-    "untuned, speed": untuned_speed,
-    "untuned, grown": untuned_grown,
+    "untuned": of_defaults.untuned,
+    "untuned, summary": of_defaults.summary,
+    "untuned, pairs": of_defaults.pairs,
+    "untuned, speed": of_defaults.speed,
+    "untuned, grown": of_defaults.grown,
     "mixed": mixed,
     "mixed, summary": mixed_summary,
     "regression": regression,

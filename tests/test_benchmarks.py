@@ -502,7 +502,10 @@ def test_statistics_by_hand():
     assert beside["sets"] == 3
     assert beside["ahead"] == 2
     assert beside["mean_difference"] == pytest.approx(-2 / 3, abs=1e-3)
-    assert _statistics.best_of(first, second) == {"a": 1.0, "b": 1.0, "c": 3.0}
+    scaled = _statistics.mean_normalised({"first": first, "second": second})
+    assert scaled == pytest.approx({"first": 1 / 3, "second": 2 / 3})
+    # Two methods: 1.96 times the deviation of a mean of ranks that are 1 or 2.
+    assert _statistics.critical_difference(2, 25) == pytest.approx(1.96 / 5, abs=1e-3)
     assert _statistics.median_ratio(first, second) == pytest.approx(0.6)
 
 

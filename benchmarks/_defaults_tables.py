@@ -1,0 +1,148 @@
+"""Defaults, ours and the peers': errors, ranks, and whether a lead is chance."""
+
+import numpy as np
+
+from benchmarks._data import SETS
+from benchmarks._markdown import Missing, column, markdown, multiple, read
+from benchmarks._methods import VARIANTS, is_ours
+from benchmarks._statistics import (
+    Errors,
+    average_ranks,
+    compare,
+    mean_normalised,
+    median_ratio,
+)
+
+FIRST = "LocallyLinearClassifier"
+LARGE = ("letter", "w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
+# Ranks are over the sets that all methods have: these methods leave out many.
+NOT_RANKED = ("AtlasClassifier", *VARIANTS)
+SPEED = (FIRST, "DULLSVMClassifier", "LGBMClassifier", "SVC, tuned")
+
+
+def measured(key: str) -> dict[str, Errors]:
+    """Means by method and data set: ours first."""
+    found = column(key, "untuned")
+    names = sorted(found, key=lambda m: (m != FIRST, not is_ours(m)))
+    return {name: found[name] for name in names}
+
+
+def ranked(key: str = "test_errors") -> dict[str, Errors]:
+    """The same, of the methods that have nearly all sets."""
+    found = measured(key)
+    most = max(map(len, found.values()), default=0)
+    return {
+        method: values
+        for method, values in found.items()
+        if method not in NOT_RANKED and len(values) >= 0.9 * most
+    }
+
+
+def untuned() -> str:
+    """Errors with defaults, in brackets those on rows not among the training rows."""
+    errors, unseen = measured("test_errors"), column("unseen_errors", "untuned")
+
+    def cell(method, data):
+        if data not in errors[method]:
+            return ""
+        more = unseen.get(method, {}).get(data)
+        return f"{errors[method][data]:.2f}" + (f" ({more:.2f})" if more else "")
+
+    there = [s for s in SETS if any(s in found for found in errors.values())]
+    rows = [[s.split("_")[0].upper(), *(cell(m, s) for m in errors)] for s in there]
+    return markdown(["", *errors], rows)
+
+
+def summary() -> str:
+    """Average ranks, errors between the best and the worst of each set, and prices."""
+    errors, losses = ranked(), ranked("log_losses")
+    times = column("batch_microseconds_per_row", "untuned")
+    sizes = column("model_bytes", "untuned")
+    ranks, normalised = average_ranks(errors), mean_normalised(errors)
+    loss_ranks = average_ranks(losses) if losses else {}
+    rows = []
+    for method in sorted(errors, key=ranks.get):
+        size = sizes.get(method, {}).values()
+        rows.append(
+            [
+                method,
+                ranks[method],
+                f"{normalised[method]:.2f}",
+                loss_ranks.get(method, ""),
+                f"{np.median(list(times[method].values())):.2g}",
+                f"{np.median(list(size)) / 1e3:.3g}" if size else "",
+            ]
+        )
+    head = ["", "average rank, error", "normalised error", "average rank, log loss"]
+    return markdown([*head, "us/row (median)", "model, kB (median)"], rows)
+
+
+def pairs() -> str:
+    """Ours against each peer: errors over data sets, and prediction time."""
+    errors = measured("test_errors")
+    times = column("batch_microseconds_per_row", "untuned")
+    rows = []
+    for method in (m for m in (FIRST, "DULLSVMClassifier") if m in errors):
+        for peer in (m for m in errors if not is_ours(m)):
+            beside = compare(errors[method], errors[peer])
+            rows.append(
+                [
+                    method,
+                    peer,
+                    f"{beside['mean_difference']:+.2f}",
+                    f"{beside['ahead']} of {beside['sets']}",
+                    f"{beside['p']:.3g}",
+                    f"{median_ratio(times[peer], times[method]):.2g}",
+                ]
+            )
+    head = ["", "peer", "difference of errors", "ahead", "Wilcoxon's p"]
+    return markdown([*head, "prediction time of the peer / ours"], rows)
+
+
+def speed() -> str:
+    """Prediction in microseconds a row on the large sets, in brackets the multiple."""
+    times = column("batch_microseconds_per_row", "untuned")
+    there = [method for method in SPEED if method in times]
+    if not there:
+        raise Missing("untuned")
+    base = times[there[0]]
+    rows = [
+        [
+            data.upper(),
+            f"{base[data]:.1f}",
+            *(
+                f"{times[m][data]:.1f}{multiple(times[m][data], base[data])}"
+                if data in times[m]
+                else ""
+                for m in there[1:]
+            ),
+        ]
+        for data in (s for s in LARGE if s in base)
+    ]
+    return markdown(["us/row", *there], rows)
+
+
+def grown() -> str:
+    """The number of anchors from the data beside the rule by rows, on the same runs."""
+    results = read("untuned")
+    rows = []
+    for data, methods in results.items():
+        cells = []
+        for variant in VARIANTS:
+            auto, usual = (methods.get(m) for m in (variant, variant.split(",")[0]))
+            if auto is None or "test_errors" not in auto:
+                cells += ["", ""]
+                continue
+            errors = auto["test_errors"]
+            base = usual["test_errors"][: len(errors)]
+            deviation = np.std(usual["test_errors"], ddof=1)
+            cells.append(f"{np.mean(errors):.2f} / {np.mean(base):.2f}")
+            cells.append(f"{np.mean(errors) - np.mean(base):+.2f} ({deviation:.2f})")
+        if any(cells):
+            rows.append([data.split("_")[0].upper(), *cells])
+    if not rows:
+        raise Missing("grown")
+    head = [""]
+    for variant in VARIANTS:
+        head += [f"{variant.split('Classifier')[0]}, auto / rule", "difference"]
+    return markdown(head, rows)
