@@ -1,4 +1,4 @@
-"""The smallest change of one feature that changes a decision."""
+"""The smallest change of one column that changes a decision, or reaches a number."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from locallin.inspection._goals import Aim, Goal, checked_goal, local_numbers
 from locallin.inspection._search import (
     Change,
     Local,
     Table,
+    local_classes,
     refined,
     smaller_of,
     straight_changes,
     tried_changes,
 )
+from locallin.inspection._walks import model_changes
 from locallin.inspection.columns import with_values
 from locallin.inspection.text import html_table, shown_value, table
 from locallin.inspection.unwrap import (
     View,
-    classifier_in,
+    by_score,
     import_package,
+    is_regressor,
     require_local_models,
 )
 
@@ -33,13 +37,13 @@ _JUST_BEYOND = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Counterfactuals:
-    """Changes of one column that change the decision of local models.
+    """Changes of one column that change the decision of local models, or reach numbers.
 
     Parameters
     ----------
     feature : ndarray of shape (n_samples,)
         Position of the column to change in ``feature_names``, -1 where none has an
-        effect.
+        effect, or none is needed.
     value : ndarray of shape (n_samples,)
         What it is, in the user's units.
     to : ndarray of shape (n_samples,)
@@ -50,20 +54,24 @@ class Counterfactuals:
         the decision is ``target``; for an integer, or a number behind steps that bend
         it, what leads to ``to``. NaN for levels.
     size : ndarray of shape (n_samples,)
-        Size of the change in units of the scale, infinite where there is none.
+        Size of the change in units of the scale, infinite where there is none, and 0
+        where none is needed.
     predicted : ndarray of shape (n_samples,)
-        Decision of the estimator at the row.
+        Decision of the estimator at the row, or what it predicts.
     target : ndarray of shape (n_samples,)
-        Decision of the local model just beyond the change.
+        Decision of the local model just beyond the change; of a regressor the number
+        to be reached.
     local_flips : ndarray of shape (n_samples,)
-        Whether the local model, evaluated there, prefers ``target``.
+        Whether the local model, evaluated there, prefers ``target``, or has reached it.
     model_flips : ndarray of shape (n_samples,)
         Whether the real model, whose local model moves along, leaves ``predicted``
-        at ``to``.
+        at ``to``; of a regressor whether it is where it was wanted.
     reached : ndarray of shape (n_samples,)
-        Decision of the real model there.
+        What the real model says there.
     feature_names : ndarray of shape (n_columns,)
         Names of the columns.
+    of_numbers : bool, default=False
+        Whether they are those of a regressor.
 
     See Also
     --------
@@ -82,6 +90,7 @@ class Counterfactuals:
     model_flips: np.ndarray
     reached: np.ndarray
     feature_names: np.ndarray
+    of_numbers: bool = False
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -122,57 +131,75 @@ class Counterfactuals:
 
     def _summary(self) -> str:
         found = self.feature >= 0
+        does = "is brought there" if self.of_numbers else "changes its decision"
         return (
-            f"The real model changes its decision in "
-            f"{np.count_nonzero(self.model_flips & found)} of "
-            f"{np.count_nonzero(found)} rows."
+            f"The real model {does} in {np.count_nonzero(self.model_flips & found)} "
+            f"of {np.count_nonzero(found)} rows."
         )
 
     def _table(self) -> tuple[tuple[str, ...], list]:
-        header = ("row", "feature", "value", "to", "decision", "model")
-        lines = []
-        for i in range(min(len(self), _ROWS_IN_TEXT)):
-            if self.feature[i] < 0:
-                lines.append((str(i), "(none)", "", "", str(self.predicted[i]), ""))
-                continue
-            decision = f"{self.predicted[i]} -> {self.target[i]}"
-            says = "agrees" if self.reached[i] == self.target[i] else "goes to"
-            if not self.model_flips[i]:
-                says = "stays at"
-            model = says if says == "agrees" else f"{says} {self.reached[i]}"
-            value, to = shown_value(self.value[i]), shown_value(self.to[i])
-            lines.append((str(i), self.names[i], value, to, decision, model))
-        return header, lines
+        aim = "prediction" if self.of_numbers else "decision"
+        header = ("row", "feature", "value", "to", aim, "model")
+        shown = range(min(len(self), _ROWS_IN_TEXT))
+        return header, [self._line(i) for i in shown]
+
+    def _line(self, i: int) -> tuple[str, ...]:
+        before = shown_value(self.predicted[i])
+        if self.feature[i] < 0:
+            name = "(none needed)" if self.size[i] == 0 else "(none)"
+            return str(i), name, "", "", before, ""
+        aim = f"{before} -> {shown_value(self.target[i])}"
+        reached = shown_value(self.reached[i])
+        if self.of_numbers:
+            says = f"reaches {reached}" if self.model_flips[i] else f"is at {reached}"
+        elif not self.model_flips[i]:
+            says = f"stays at {reached}"
+        else:
+            agrees = self.reached[i] == self.target[i]
+            says = "agrees" if agrees else f"goes to {reached}"
+        value, to = shown_value(self.value[i]), shown_value(self.to[i])
+        return str(i), self.names[i], value, to, aim, says
 
 
 def counterfactual(
     estimator,
     X,
     *,
+    target=None,
+    output=None,
     features=None,
     scale=None,
     beyond=0.01,
     feature_names=None,
     X_reference=None,
+    search="auto",
 ) -> Counterfactuals:
     """Find the smallest change of one column that changes each row's decision.
 
+    Of a regressor, the smallest that brings its prediction to a ``target``.
+
     The row's local model is held fixed. A number that reaches it by scaling alone
-    must then change by -m / v, with the margin m(x) to a rival class and the weight
-    v(x) of the column in its own units: exact, and one division. Levels, and numbers
-    behind steps that bend them, are tried at valid values, each scored exactly by the
-    row's local model; a number that was found is then brought nearer by halving. The
-    real model's local model moves with the row, and may decide otherwise: it is asked,
-    and the result says so in ``model_flips``.
+    must then change by -m / v, with the margin m(x) to a rival class, or to the target,
+    and the weight v(x) of the column in its own units: exact, and one division.
+    Levels, and numbers behind steps that bend them, are tried at valid values, each
+    scored exactly by the row's local model; a number that was found is then brought
+    nearer by halving. The real model's local model moves with the row, and may decide
+    otherwise: it is asked, and the result says so in ``model_flips``.
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library with linear local models, or one inside of
+    estimator : classifier or regressor
+        A fitted one of the library with linear local models, or one inside of
         pipelines, searches and others, see :func:`explain`. Columns of the user's
         table change; where a step mixes all of them, its outputs do.
     X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them.
+    target : float or pair of float, default=None
+        What a regressor is to predict, in the unit of y. A number is to be reached
+        from either side; of a pair (low, high) the prediction is to lie within, and
+        None is an open end: (None, 300) is at most 300. None is for classifiers.
+    output : str, default=None
+        Which of several targets of a regressor is meant: y0, y1, ...
     features : sequence of str or int, default=None
         Names or positions of the columns that may change, among those of the result.
         None allows all.
@@ -190,6 +217,12 @@ def counterfactual(
         Rows that say which values are valid: levels that occur, numbers within their
         range, integers where all are. None allows all numbers, integers where X has
         that dtype, and levels that encoders know or that occur in X.
+    search : {"auto", "local", "model"}, default="auto"
+        What is asked. "local" is the row's local model, held fixed, as above. "model"
+        asks the whole model at values that the data has, and then halves the way to
+        the nearest that will do: slower, rows times columns times values, and what it
+        finds is what the model says. "auto" is "model" for regressors with
+        ``X_reference``, as a range is easily missed, and "local" otherwise.
 
     Returns
     -------
@@ -213,10 +246,19 @@ def counterfactual(
     True
     >>> result.change.shape
     (5,)
+
+    What would bring a prediction to 1:
+
+    >>> from locallin import LLSVMRegressor
+    >>> reg = LLSVMRegressor(random_state=0).fit(X, X[:, 0] + X[:, 1] ** 2)
+    >>> result = counterfactual(reg, X[:5], target=1.0)
+    >>> bool(result.local_flips.all())
+    True
     """
     if not beyond > 0:
         raise ValueError(f"beyond={beyond!r}: choose a fraction above 0.")
-    classifier_in(estimator, "counterfactual")
+    if search not in ("auto", "local", "model"):
+        raise ValueError(f"search={search!r}: choose 'auto', 'local' or 'model'.")
     view = View(estimator, X, "counterfactual", feature_names)
     classifier = view.classifier
     require_local_models(classifier, "counterfactual")
@@ -225,56 +267,106 @@ def counterfactual(
             "counterfactual needs weights, but local_model='constant' has none: "
             "use local_model='linear'."
         )
+    goal = _checked_goal(classifier, target, output)
     cells = Table(view, X_reference)
     allowed = _allowed_features(features, view.names) & cells.movable
     scale = _checked_scale(scale, cells)
-    local = Local(view, cells)
+    aim = None if goal is None else local_numbers(view, cells, goal, output)
+    local = local_classes(view, cells) if aim is None else aim.local
+    if search == "auto":
+        search = "local" if aim is None or X_reference is None else "model"
+    if search == "local":
+        best = _best(local, cells, scale, allowed)
+    else:
+        best = model_changes(local, cells, scale, allowed, _decisions(cells, aim))
+    return _asked(local, cells, best, beyond, aim, by_model=search == "model")
+
+
+def _decisions(cells: Table, aim: Aim | None):
+    """A function that tells positions of decisions at rows of the table."""
+    if aim is not None:
+        return lambda rows: aim.ranges.of(by_score(cells.decide(rows))[:, aim.place])
+    classes = cells.view.classifier.classes_
+    return lambda rows: np.searchsorted(classes, cells.decide(rows))
+
+
+def _checked_goal(model, target, output) -> Goal | None:
+    if is_regressor(model):
+        if target is None:
+            raise ValueError(
+                "counterfactual of a regressor needs the number to reach, target=300, "
+                "or a range of numbers, target=(None, 300)."
+            )
+        return checked_goal(target)
+    for name, value in (("target", target), ("output", output)):
+        if value is not None:
+            raise ValueError(
+                f"{name}={value!r} is for regressors, but the model is a "
+                f"{type(model).__name__}: any other class will do."
+            )
+    return None
+
+
+def _best(local: Local, cells: Table, scale, allowed) -> Change:
     tried = tried_changes(local, cells, scale, allowed)
-    best = smaller_of(
+    return smaller_of(
         straight_changes(local, cells, scale, allowed),
         refined(local, cells, tried, scale),
     )
-    return _asked(local, cells, best, beyond)
 
 
-def _asked(local: Local, cells: Table, best: Change, beyond) -> Counterfactuals:
+def _asked(
+    local: Local, cells: Table, best: Change, beyond, aim: Aim | None, *, by_model
+):
     """Ask the local models and the real one at the changed rows."""
     view, rows = local.view, np.arange(len(local.winners))
     found, at = best.feature >= 0, np.maximum(best.feature, 0)
     value = np.array([cells.cells[c][i] for i, c in enumerate(at)] + [None], object)
     value, to = value[:-1], best.to.copy()
     value[~found], to[~found] = np.nan, np.nan
+    further = (1 + np.minimum(beyond, local.room)) * best.change
     for i in np.flatnonzero(found & best.exact):
         valid = cells.valid[at[i]]
-        further = float(value[i]) + (1 + beyond) * best.change[i]
-        to[i] = min(max(further, valid.low), valid.high)
+        to[i] = min(max(float(value[i]) + further[i], valid.low), valid.high)
     places = np.where(found, cells.places[at], -1)
     moved = with_values(cells.X, places, to)
     # Just beyond an exact change, and at a candidate.
     shifted = view.local_rows(moved, cells.stage).astype(float)
     near = found & best.exact
-    step = np.where(near, (1 + _JUST_BEYOND) * best.change, 0)
+    step = (1 + np.minimum(_JUST_BEYOND, local.room)) * best.change
+    step = np.where(near, step, 0)
     own = view.origins == at[:, None]
     straight = (
         view.features + np.where(own, np.nan_to_num(view.slopes), 0) * (step[:, None])
     )
     scores = local.at(np.where(best.exact[:, None], straight, shifted))
     target = np.where(found, best.target, local.winners)
-    target = np.where(found & ~best.exact, scores.argmax(axis=1), target)
+    if not by_model:
+        target = np.where(found & ~best.exact, scores.argmax(axis=1), target)
     flips = scores[rows, target] > scores[rows, local.winners]
     reached = cells.decide(moved)
+    size = np.where(found, best.size, np.inf)
+    if aim is None:
+        named = view.classifier.classes_[target]
+        follows = reached != local.predicted
+    else:
+        named = np.where(aim.there, local.predicted, aim.edges)
+        reached = by_score(reached)[:, aim.place].astype(float)
+        follows = aim.goal.reached(local.predicted, reached)
+        size[aim.there] = 0.0
     return Counterfactuals(
         feature=best.feature,
         value=_numbers(value),
         to=_numbers(to),
         change=np.where(found, best.change, np.nan),
-        size=np.where(found, best.size, np.inf),
+        size=size,
         predicted=local.predicted,
-        target=local.classes[target],
+        target=named,
         local_flips=found & flips,
-        model_flips=found & (reached != local.predicted),
+        model_flips=found & follows,
         reached=reached,
         feature_names=view.names,
+        of_numbers=aim is not None,
     )
 
 

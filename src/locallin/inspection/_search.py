@@ -14,7 +14,7 @@ from locallin.inspection.columns import (
     rows_at,
     with_values,
 )
-from locallin.inspection.unwrap import View, by_score, has_map
+from locallin.inspection.unwrap import View, by_score, has_map, target_steps
 from locallin.methods.base import winning_classes
 
 # Halvings of a change that was found among the values of the data.
@@ -74,28 +74,44 @@ class Table:
         return np.where(np.isfinite(made) & (made > 0), made, 1.0)
 
     def decide(self, X) -> np.ndarray:
-        """Classes of rows of the table."""
+        """Classes, or numbers, of rows of the table."""
         if self.stage == 0:
             return self.view.estimator.predict(X)
-        return self.view.classifier.predict(self.view.through(X, self.stage))
+        found = self.view.classifier.predict(self.view.through(X, self.stage))
+        for step in reversed(target_steps(self.view.estimator)):
+            found = step.inverse_transform(found.reshape(-1, 1)).ravel()
+        return found
 
 
 class Local:
-    """The local models of the rows, held fixed, with a score for every class."""
+    """The local models of the rows, held fixed, with a score for every decision.
 
-    def __init__(self, view: View, table: Table):
-        classifier = view.classifier
-        self.view, self.classes = view, classifier.classes_
-        coef = classifier.local_coef(view.rows).astype(float)
-        intercept = classifier.local_intercept(view.rows).astype(float)
-        scores = by_score(classifier.decision_function(view.rows))
-        self.predicted = table.decide(table.X)
-        self.winners = winning_classes(scores)
-        if len(self.classes) == 2:
-            self.winners = np.searchsorted(self.classes, self.predicted)
-            intercept = intercept - _bars(view, table, scores[:, 0], self.winners)
-            coef, intercept = _two_scores(coef), _two_scores(intercept)
-        self.coef, self.intercept = coef, intercept
+    Parameters
+    ----------
+    view : View
+        The rows.
+    coef, intercept : ndarray of shape (n, n_decisions, ...)
+        Effective weights and intercepts.
+    winners : ndarray of shape (n,)
+        Positions of the decisions as they are.
+    predicted : ndarray of shape (n,)
+        What the estimator predicts.
+    wanted : ndarray of shape (n, n_decisions), dtype bool
+        Decisions that a change may lead to.
+    of_numbers : bool, default=False
+        Whether decisions are ranges of numbers: one is left at its other end, too, and
+        the nearest value in it is the best.
+    room : ndarray of shape (n,), default=inf
+        How far beyond the change the decision still holds, as a fraction of it.
+    """
+
+    def __init__(
+        self, view: View, coef, intercept, winners, predicted, wanted,
+        *, of_numbers=False, room=np.inf,
+    ):  # fmt: skip
+        self.view, self.coef, self.intercept = view, coef, intercept
+        self.winners, self.predicted, self.wanted = winners, predicted, wanted
+        self.of_numbers, self.room = of_numbers, room
         self.scores = self.at(view.features)
 
     def at(self, features: np.ndarray) -> np.ndarray:
@@ -103,6 +119,23 @@ class Local:
         return np.einsum("nsd,nd->ns", self.coef, features.astype(float)) + (
             self.intercept
         )
+
+
+def local_classes(view: View, table: Table) -> Local:
+    """Decisions between classes: any other one will do."""
+    classifier = view.classifier
+    coef = classifier.local_coef(view.rows).astype(float)
+    intercept = classifier.local_intercept(view.rows).astype(float)
+    scores = by_score(classifier.decision_function(view.rows))
+    predicted = table.decide(table.X)
+    winners = winning_classes(scores)
+    n_classes = len(classifier.classes_)
+    if n_classes == 2:
+        winners = np.searchsorted(classifier.classes_, predicted)
+        intercept = intercept - _bars(view, table, scores[:, 0], winners)
+        coef, intercept = _two_scores(coef), _two_scores(intercept)
+    wanted = winners[:, None] != np.arange(n_classes)
+    return Local(view, coef, intercept, winners, predicted, wanted)
 
 
 def _bars(view: View, table: Table, scores, winners) -> np.ndarray:
@@ -145,8 +178,8 @@ def straight_changes(local: Local, table: Table, scale, allowed) -> Change:
     values = np.full((len(rows), len(table.places)), np.nan)
     for c in usable:
         values[:, c] = table.cells[c]
-    weights = view.by_column(local.coef * np.nan_to_num(view.slopes))
-    weights = weights[rows, local.winners][:, None] - weights
+    slopes = view.by_column(local.coef * np.nan_to_num(view.slopes))
+    weights = slopes[rows, local.winners][:, None] - slopes
     margins = local.scores[rows, local.winners][:, None] - local.scores
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         changes = -margins[:, :, None] / weights
@@ -159,11 +192,14 @@ def straight_changes(local: Local, table: Table, scale, allowed) -> Change:
                 back = np.ceil(to[:, :, c] - nudge) - 1
                 to[:, :, c] = np.where(changes[:, :, c] > 0, ahead, back)
                 changes[:, :, c] = to[:, :, c] - values[:, None, c]
+                if local.of_numbers:
+                    missed = _missed(local, slopes[:, :, c], changes[:, :, c])
+                    changes[:, :, c][missed] = np.nan
             outside = (to[:, :, c] < valid.low) | (to[:, :, c] > valid.high)
             changes[:, :, c][outside] = np.nan
         sizes = np.abs(changes) / scale
     sizes[~np.isfinite(sizes) | np.isnan(values)[:, None]] = np.inf
-    sizes[rows, local.winners] = np.inf
+    sizes[~local.wanted] = np.inf
     best = sizes.reshape(len(rows), -1).argmin(axis=1)
     target, feature = np.divmod(best, len(table.places))
     at = rows, target, feature
@@ -173,9 +209,16 @@ def straight_changes(local: Local, table: Table, scale, allowed) -> Change:
     )
 
 
+def _missed(local: Local, slopes: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """Whether whole steps of a column, (n, n_decisions), lead beyond what is wanted."""
+    landed = local.scores[:, :, None] + slopes[:, :, None] * changes[:, None]
+    return ~np.take_along_axis(local.wanted, landed.argmax(axis=1), axis=1)
+
+
 def tried_changes(local: Local, table: Table, scale, allowed) -> Change:
     """Levels and bent numbers: every candidate, scored by the local models."""
     view, n = local.view, len(local.winners)
+    rows = np.arange(n)
     best = Change(
         np.full(n, -1), np.full(n, None, dtype=object), np.full(n, np.nan),
         np.full(n, np.inf), local.winners.copy(), np.zeros(n, bool),
@@ -191,14 +234,15 @@ def tried_changes(local: Local, table: Table, scale, allowed) -> Change:
                 "nsd,nd->ns", local.coef[:, :, own], there - here
             )
             winners = moved.argmax(axis=1)
-            gain = moved.max(axis=1) - moved[np.arange(n), local.winners]
+            gain = moved.max(axis=1) - moved[rows, local.winners]
+            gain = -gain if local.of_numbers else gain
             change, size = np.full(n, np.nan), np.full(n, 1 / scale[c])
             if table.valid[c].is_number:
                 change = candidate - cells.astype(float)
                 size = np.where(missing, 1.0, np.abs(change) / scale[c])
                 # Of all values for a missing one, the most usual.
                 gain = np.where(missing, -abs(candidate - table.valid[c].middle), gain)
-            free = (winners != local.winners) & (missing | ~table.straight[c])
+            free = local.wanted[rows, winners] & (missing | ~table.straight[c])
             better = free & ((size < best.size) | ((size == best.size) & (gain > lead)))
             best.feature[better], best.to[better] = c, candidate
             best.change[better], best.size[better] = change[better], size[better]
@@ -256,7 +300,7 @@ def refined(local: Local, table: Table, best: Change, scale) -> Change:
         features = np.zeros((n, view.features.shape[1]))
         features[rows] = view.local_rows(with_values(X, places, middle), table.stage)
         winners = local.at(features)[rows].argmax(axis=1)
-        flips = winners != local.winners[rows]
+        flips = local.wanted[rows, winners]
         near, far = np.where(flips, near, middle), np.where(flips, middle, far)
         target = np.where(flips, winners, target)
     best.to[rows], best.change[rows] = far, far - start

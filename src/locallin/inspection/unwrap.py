@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
@@ -42,8 +43,8 @@ Steps = list[tuple[str, Any]]
 def split_pipeline(estimator) -> tuple[Steps, Any]:
     """Named steps before the last, and the last.
 
-    Pipelines, searches, frozen estimators, and classifiers that choose a threshold or
-    calibrate another are opened.
+    Pipelines, searches, frozen estimators, classifiers that choose a threshold or
+    calibrate another, and regressors of a transformed target are opened.
     """
     before: Steps = []
     while True:
@@ -77,6 +78,9 @@ def _inside(estimator):
     if isinstance(estimator, FixedThresholdClassifier | TunedThresholdClassifierCV):
         check_is_fitted(estimator)
         return estimator.estimator_
+    if isinstance(estimator, TransformedTargetRegressor):
+        check_is_fitted(estimator)
+        return estimator.regressor_
     if isinstance(estimator, CalibratedClassifierCV):
         check_is_fitted(estimator)
         copies = estimator.calibrated_classifiers_
@@ -110,6 +114,19 @@ def _model_in(estimator, caller: str, kind: type, words: str) -> tuple[Steps, An
         )
     check_is_fitted(model)
     return before, model
+
+
+def target_steps(estimator) -> list:
+    """Transformers of y between what a user gives and what the regressor learns."""
+    found = []
+    while estimator is not None:
+        if isinstance(estimator, TransformedTargetRegressor):
+            found.append(estimator.transformer_)
+        if isinstance(estimator, Pipeline):
+            estimator = estimator.steps[-1][1]
+        else:
+            estimator = _inside(estimator)
+    return found
 
 
 def is_regressor(model) -> bool:
