@@ -13,10 +13,11 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.engine.optional import import_optional
-from locallin.export import _graphs, _reason_graphs, _table_graphs
+from locallin.export import _graphs, _reason_graphs, _set_graphs, _table_graphs
 from locallin.export._columns import columns_of_features
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.conformal import largest_gaps
 from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
 from locallin.methods.ensemble import (
     EnsembleClassifier,
@@ -80,6 +81,7 @@ def to_onnx(
     target_opset=None,
     raw_scores: bool = False,
     contributions: bool = False,
+    coverage: float | None = None,
     **more,
 ):
     """Convert a fitted model, or a pipeline with models of this library, to ONNX.
@@ -91,7 +93,10 @@ def to_onnx(
     ``scores`` of shape (n_samples, n_scores) as ``decision_function`` returns them
     (one column for two classes), or ``probabilities`` of shape (n_samples,
     n_classes) where it has ``predict_proba``. A regressor has one, ``variable`` of
-    shape (n_samples, n_targets), and so has a transformer.
+    shape (n_samples, n_targets), and so has a transformer. The metadata of a
+    classifier's graph are lists in JSON: ``classes``, the names of all ``columns``, and
+    in ``inputs`` the names of those that the graph takes, where it takes them one by
+    one.
 
     Distances are computed in double precision, because a small difference of large
     squares is all that tells near anchors apart; so is the kernel of
@@ -114,6 +119,10 @@ def to_onnx(
         predicted class, and the bias; they add up to the score. Those of
         :func:`locallin.inspection.explain`; the score of the first of two classes is
         that of the second with its sign changed. Not for AtlasClassifier.
+    coverage : float or None, default=None
+        Share of rows whose prediction set holds their class. If it is given, the last
+        output is ``set`` of shape (n_samples, n_classes), the booleans of the
+        classifier's ``predict_set``.
     **more
         Further arguments of :func:`skl2onnx.to_onnx`.
 
@@ -140,6 +149,7 @@ def to_onnx(
     """
     skl2onnx = import_optional("skl2onnx", "onnx")
     register()
+    gaps = None if coverage is None else _gaps(model, coverage, raw_scores)
     if isinstance(model, TableEstimator):
         model = model.to_pipeline()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
@@ -161,13 +171,46 @@ def to_onnx(
             f"model is a {type(last).__name__}."
         )
     initial = more.pop("initial_types", None) or _initial_types(model, X, types)
-    return skl2onnx.to_onnx(
+    graph = skl2onnx.to_onnx(
         model,
         initial_types=initial,
         target_opset=target_opset,
         options=options,
         **more,
     )
+    if gaps is not None:
+        _set_graphs.add_sets(graph, gaps)
+    if type(last) in _CLASSIFIERS:
+        _set_graphs.add_names(graph, **_names(model, last))
+    return graph
+
+
+def _gaps(model, coverage: float, raw_scores: bool) -> np.ndarray:
+    """Gaps of the probabilities within prediction sets."""
+    last = model[-1] if hasattr(model, "steps") else model
+    if raw_scores:
+        raise ValueError(
+            f"coverage={coverage!r} asks for sets, which are made of probabilities: "
+            "leave raw_scores=False."
+        )
+    if not hasattr(last, "predict_set"):
+        raise ValueError(
+            f"coverage={coverage!r} asks for prediction sets, but this "
+            f"{type(last).__name__} has no predict_set: fit LocallyLinearClassifier "
+            "with effort=1 or 2, or another classifier with probability=True."
+        )
+    return largest_gaps(last, coverage)
+
+
+def _names(model, last) -> dict[str, list]:
+    """What a program has to know of a classifier's inputs and outputs."""
+    first = model[0] if hasattr(model, "steps") else model
+    columns = [_column_name(first, j) for j in range(first.n_features_in_)]
+    found = {"classes": last.classes_.tolist(), "columns": columns}
+    if isinstance(first, TableEncoder):
+        used = _table_graphs.used_columns(first.plan())
+        found["inputs"] = [columns[j] for j in used]
+    return found
 
 
 def _columns(model, last) -> _reason_graphs.Columns:
@@ -201,8 +244,8 @@ def _initial_types(model, X, types) -> list[tuple]:
     return found
 
 
-def _column_name(encoder, j: int) -> str:
-    names = getattr(encoder, "feature_names_in_", None)
+def _column_name(first, j: int) -> str:
+    names = getattr(first, "feature_names_in_", None)
     return f"x{j}" if names is None else str(names[j])
 
 

@@ -67,6 +67,32 @@ def _levels(gaps: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return gaps[order][np.minimum(places, len(gaps) - 1)]
 
 
+def largest_gaps(model, coverage: float, class_conditional: bool = False) -> np.ndarray:
+    """How far the probability of each class may fall short of one, within a set.
+
+    Parameters
+    ----------
+    model : SetPredictor
+        The fitted classifier.
+    coverage : float
+        Share of rows whose set holds their class.
+    class_conditional : bool, default=False
+        Whether the promise is kept for each class by itself.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,)
+        The gaps.
+    """
+    if isinstance(coverage, bool) or not (
+        isinstance(coverage, Real) and 0 < coverage < 1
+    ):
+        raise ValueError(f"coverage={coverage!r} must be a number above 0 and below 1.")
+    known = Conformity(model.conformity_, model.conformity_counts_)
+    groups = [1 + c if class_conditional else 0 for c in range(len(model.classes_))]
+    return np.array([known.largest_gap(group, float(coverage)) for group in groups])
+
+
 class SetPredictor:
     """Prediction sets of a classifier with probabilities and held-out rows."""
 
@@ -117,16 +143,8 @@ class SetPredictor:
             Whether each of ``classes_`` is in the set of the row. The most probable
             class always is.
         """
-        if isinstance(coverage, bool) or not (
-            isinstance(coverage, Real) and 0 < coverage < 1
-        ):
-            raise ValueError(
-                f"coverage={coverage!r} must be a number above 0 and below 1."
-            )
+        gaps = largest_gaps(self, coverage, class_conditional)
         proba = self.predict_proba(X)
-        known = Conformity(self.conformity_, self.conformity_counts_)
-        groups = [1 + c if class_conditional else 0 for c in range(proba.shape[1])]
-        gaps = np.array([known.largest_gap(g, float(coverage)) for g in groups])
         found = 1.0 - proba.astype(float) <= gaps
         found[np.arange(len(found)), proba.argmax(axis=1)] = True
         return found
