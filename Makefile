@@ -64,8 +64,8 @@ walk: .venv/ready
 # measured again; RESULTS=benchmarks/results goes on from the committed figures.
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
-	for name in papers few_labels untuned mixed regression peers alpha_path weak_penalty \
-	    probabilities distill export stream files cluster speed scaling compilation; do \
+	for name in papers few_labels untuned mixed domains regression peers alpha_path weak_penalty \
+	    probabilities distill export serving stream files cluster speed scaling compilation; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) --results $(RESULTS) \
 	        || exit 1; \
 	done

@@ -15,6 +15,8 @@ BENCHMARKS = {
     "few_labels": "MNIST with 100 and 1000 labels beside other semi-supervised ways",
     "untuned": "defaults beside those of peers, on every data set",
     "mixed": "raw tables with categories, gaps and dates, beside boosters",
+    "domains": "named domains beside LightGBM and EBM: AUC, time, size",
+    "serving": "one row from an exported graph, with reasons, beside Python",
     "regression": "raw tables whose target is a number, beside boosters and others",
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",

@@ -18,6 +18,16 @@ def read(name: str) -> dict:
     return json.loads(path.read_text())["results"]
 
 
+def column(key: str, benchmark: str = "untuned") -> dict[str, dict[str, float]]:
+    """Means of what was measured, by method and data set."""
+    found: dict[str, dict[str, float]] = {}
+    for data, results in read(benchmark).items():
+        for method, entry in results.items():
+            if key in entry:
+                found.setdefault(method, {})[data] = float(np.mean(entry[key]))
+    return found
+
+
 def markdown(head, rows) -> str:
     line, *lines = (
         "|" + "".join(f" {cell} |" if cell != "" else " |" for cell in row)
@@ -41,13 +51,3 @@ def multiple(value, base) -> str:
         return ""
     ratio = value / base
     return f" ({ratio:.0f}x)" if ratio >= 10 else f" ({ratio:.2g}x)"
-
-
-def column(key: str, benchmark: str) -> dict[str, dict[str, float]]:
-    """Means of what was measured, by method and data set."""
-    found: dict[str, dict[str, float]] = {}
-    for data, results in read(benchmark).items():
-        for method, entry in results.items():
-            if key in entry:
-                found.setdefault(method, {})[data] = float(np.mean(entry[key]))
-    return found

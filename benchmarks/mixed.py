@@ -178,7 +178,7 @@ class Plain:
         return self.model.predict(self._prepare(frame))
 
 
-def peers() -> dict:
+def peers(n_jobs: int = 2) -> dict:
     """Functions that make the models, by name; those that are not installed fail."""
 
     def of(path, **settings):
@@ -187,10 +187,10 @@ def peers() -> dict:
 
     return {
         "LocallyLinearClassifier": lambda: LocallyLinearClassifier(
-            random_state=0, n_jobs=2
+            random_state=0, n_jobs=n_jobs
         ),
         "LGBMClassifier": lambda: Categories(
-            of("lightgbm.LGBMClassifier", random_state=0, n_jobs=2, verbose=-1)
+            of("lightgbm.LGBMClassifier", random_state=0, n_jobs=n_jobs, verbose=-1)
         ),
         "HistGradientBoostingClassifier": lambda: Categories(
             HistGradientBoostingClassifier(
@@ -200,7 +200,7 @@ def peers() -> dict:
         ),
         "CatBoostClassifier": lambda: Categories(
             of(
-                "catboost.CatBoostClassifier", random_seed=0, thread_count=2,
+                "catboost.CatBoostClassifier", random_seed=0, thread_count=n_jobs,
                 verbose=False, allow_writing_files=False,
             ),
             as_text=True,
@@ -209,7 +209,7 @@ def peers() -> dict:
         "ExplainableBoostingClassifier": lambda: Plain(
             of(
                 "interpret.glassbox.ExplainableBoostingClassifier",
-                random_state=0, n_jobs=2,
+                random_state=0, n_jobs=n_jobs,
             )
         ),
     }  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import _defaults_tables as of_defaults
+from benchmarks import _domain_tables as of_domains
 from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _scale_tables as of_scale
@@ -198,6 +199,11 @@ TABLES = {
     "untuned, grown": of_defaults.grown,
     "mixed": mixed,
     "mixed, summary": mixed_summary,
+    "domains": of_domains.domains,
+    "domains, EBM": of_domains.domains_and_ebm,
+    "beside boosters": of_domains.boosters,
+    "beside SVC": of_domains.machines,
+    "serving": of_domains.serving,
     "regression": regression,
     "regression, summary": regression_summary,
     "peers": peers,

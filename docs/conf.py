@@ -102,7 +102,9 @@ html_theme_options = {
     "footer_end": [],
 }
 # Pages without pages below them have no use for a second list of pages.
-html_sidebars = {name: [] for name in ("index", "start", "benchmarks", "extending")}
+html_sidebars = {
+    name: [] for name in ("index", "start", "faq", "benchmarks", "extending")
+}
 
 
 def ours(app, what, name, member, skip, options):

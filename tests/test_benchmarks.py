@@ -24,6 +24,7 @@ from benchmarks import (
     cluster,
     compilation,
     distill,
+    domains,
     export,
     few_labels,
     files,
@@ -33,6 +34,7 @@ from benchmarks import (
     probabilities,
     regression,
     scaling,
+    serving,
     speed,
     stream,
     tables,
@@ -195,7 +197,12 @@ def tiny():
                 HistGradientBoostingClassifier(categorical_features="from_dtype")
             ),
         }
-        patch.setattr(mixed, "peers", lambda: makers)
+        patch.setattr(mixed, "peers", lambda n_jobs=2: makers)
+        patch.setattr(domains, "DOMAINS", {"birds": "penguins"})
+        patch.setattr(serving, "SETS", {"loans": lambda: serving.loans(120)})
+        patch.setattr(serving, "REPEATS", 1)
+        quickly = LocallyLinearClassifier(time_limit=0.01, random_state=0)
+        patch.setattr(serving, "MODEL", quickly)
         patch.setattr(regression, "SETS", ("concrete",))
         patch.setattr(regression, "REPEATS", 1)
         known = regression.peers()

@@ -1,5 +1,6 @@
 """What the README and the docs show works, and the site is complete."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import dedent
 from types import ModuleType
 
 import pytest
@@ -95,3 +97,26 @@ def test_site_builds_without_a_warning_and_without_a_network(tmp_path):
     for page in (tmp_path / "html").rglob("*.html"):
         loaded = re.findall(r"<(?:script|link|img)\b[^>]*>", page.read_text())
         assert not [tag for tag in loaded if "//" in tag], page.name
+
+
+def test_the_web_service_answers(tmp_path, monkeypatch):
+    """The page's own lines: the blocks that run, then those of FastAPI."""
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("fastapi")
+    monkeypatch.chdir(tmp_path)
+    page = (DOCS / "serving.md").read_text()
+    module = ModuleType("page_service")
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    app = re.search(r"^    from typing.*?(?=^\S)", page, re.M | re.S)[0]
+    for block in (*blocks, dedent(app)):
+        exec(compile(block, "serving.md", "exec"), vars(module))
+    row = {"age": 31, "income": None, "home": "rent"}
+    assert "/predict" in {route.path for route in module.app.routes}
+    answer = json.loads(json.dumps(module.predict(row)))
+    assert set(answer) == {"label", "probabilities", "set", "reasons"}
+    assert answer["label"] in answer["set"]
+    assert set(answer["reasons"]) == {"age", "income", "home"}
+    frame = module.pd.DataFrame([row | {"income": float("nan")}])
+    told = module.clf.predict_proba(frame)[0]
+    assert list(answer["probabilities"].values()) == pytest.approx(list(told), abs=1e-5)
