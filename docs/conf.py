@@ -39,6 +39,7 @@ numpydoc_class_members_toctree = False
 
 # In this order; what is not named comes last.
 EXAMPLES = (
+    "tutorial",
     "demo",
     "sine",
     "latent",

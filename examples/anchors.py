@@ -10,14 +10,11 @@ rows are content with. As a script it writes ``demo/anchors.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 from sklearn.datasets import make_moons
 
 from locallin import LLSVMClassifier
 from locallin.inspection import BoundaryDisplay
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 X, y = make_moons(800, noise=0.3, random_state=0)
 X_test, y_test = make_moons(4000, noise=0.3, random_state=1)
@@ -52,7 +49,7 @@ for cell, (name, machine) in zip(axes, machines.items(), strict=True):
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "anchors.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "anchors.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"Picture: {path}")

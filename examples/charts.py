@@ -10,13 +10,10 @@ without tearing it. As a script it writes ``demo/charts.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 
 from locallin import Atlas
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 # %%
 # A closed curve that bends more in some places than in others, and a sphere.
@@ -75,7 +72,7 @@ figure.subplots_adjust(0, 0, 1, 0.88, 0.02)
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "charts.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "charts.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"wrote {path}")

@@ -12,13 +12,10 @@ As a script it writes ``demo/codings.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 
 from locallin.coding import AdaptiveCoding, InverseDistanceCoding, SoftAssignmentCoding
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 rng = np.random.RandomState(1)
 grid = np.array([[i, j] for i in (-1.0, 0.0, 1.0) for j in (-1.0, 0.0, 1.0)])
@@ -58,7 +55,7 @@ figure.colorbar(picture, ax=axes, label="weight of the middle anchor", shrink=0.
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "codings.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "codings.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"Picture: {path}")

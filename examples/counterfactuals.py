@@ -13,7 +13,7 @@ As a script it writes ``demo/counterfactuals.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
 from sklearn.model_selection import train_test_split
@@ -22,9 +22,6 @@ from sklearn.preprocessing import StandardScaler
 
 from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier
 from locallin.inspection import counterfactual
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 data = {
     "moons": make_moons(1000, noise=0.2, random_state=0),
@@ -71,7 +68,10 @@ for cell in axes:
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "counterfactuals.png"
+path = (
+    Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo"))
+    / "counterfactuals.png"
+)
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"Picture: {path}")

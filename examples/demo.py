@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits, load_wine, make_moons
 from sklearn.model_selection import train_test_split
@@ -24,10 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from locallin import LLSVMClassifier, LocallyLinearClassifier
 from locallin.inspection import explain
 
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-
-folder = Path(sys.argv[1] if sys.argv[1:] else "demo")
+folder = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo"))
 folder.mkdir(exist_ok=True, parents=True)
 
 

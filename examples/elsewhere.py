@@ -10,7 +10,7 @@ import pickle
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
@@ -20,9 +20,6 @@ from sklearn.svm import SVC
 
 from locallin import DULLSVMClassifier
 from locallin.export import compress, to_c
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, random_state=0)
@@ -41,7 +38,7 @@ print(
 )
 print(f"{len(header) / 1024:.0f} KB of text")
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "digits.h"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "digits.h"
 path.parent.mkdir(exist_ok=True, parents=True)
 path.write_text(header)
 print(f"wrote {path}")

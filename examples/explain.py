@@ -12,7 +12,6 @@ As a script it leaves the pictures in ``demo/``, or in a folder that you name.
 import sys
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.model_selection import train_test_split
@@ -35,9 +34,7 @@ from locallin.inspection import (
     regions,
 )
 
-matplotlib.use("Agg")
-
-folder = Path(sys.argv[1] if sys.argv[1:] else "demo")
+folder = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo"))
 folder.mkdir(exist_ok=True, parents=True)
 
 

@@ -12,16 +12,13 @@ As a script it writes ``demo/few_labels.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.frozen import FrozenEstimator
 from sklearn.svm import SVC
 
 from locallin import Atlas, AtlasClassifier
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 X, y = load_digits(return_X_y=True)
 
@@ -71,7 +68,7 @@ axes.legend()
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "few_labels.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "few_labels.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"Picture: {path}")

@@ -14,14 +14,11 @@ classes and the boundary. As a script it writes ``demo/latent.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_moons
 
 from locallin import ML3Classifier
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 # %%
 # Three sets of points: XOR, three clouds of one class around the other, and two
@@ -101,7 +98,7 @@ for column, p in enumerate((1, 2, 1000), start=4):
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "latent.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "latent.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=85)
 print(f"Picture: {path}")

@@ -11,14 +11,11 @@ As a script it writes ``demo/sine.png``.
 import sys
 from pathlib import Path
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
 
 from locallin import LLSVMClassifier, SAPLClassifier
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 # %%
 # One wave for each class, 1000 points each, standardised.
@@ -77,7 +74,7 @@ for cell, (name, model) in zip(axes, models.items(), strict=True):
 # %%
 # Keep the picture.
 
-path = Path(sys.argv[1] if sys.argv[1:] else "demo") / "sine.png"
+path = Path(next((a for a in sys.argv[1:2] if a[0] != "-"), "demo")) / "sine.png"
 path.parent.mkdir(exist_ok=True, parents=True)
 figure.savefig(path, dpi=110)
 print(f"Picture: {path}")

@@ -1,6 +1,7 @@
 """What the README and the docs show works, and the site is complete."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -120,3 +121,33 @@ def test_the_web_service_answers(tmp_path, monkeypatch):
     frame = module.pd.DataFrame([row | {"income": float("nan")}])
     told = module.clf.predict_proba(frame)[0]
     assert list(answer["probabilities"].values()) == pytest.approx(list(told), abs=1e-5)
+
+
+EXAMPLES = [p for p in (ROOT / "examples").glob("*.py") if p.stem != "beside_shap"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_notebooks_run_from_top_to_bottom(script, tmp_path):
+    """Those that the gallery offers: the scripts, cut into cells."""
+    for needed in ("sphinx_gallery", "nbclient", "ipykernel"):
+        pytest.importorskip(needed, reason="needs pip install '.[docs]'")
+    shutil.copy(script, tmp_path)
+    convert = (
+        "from sphinx_gallery.notebook import python_to_jupyter_cli as main; main()"
+    )
+    execute = "from nbclient.cli import main; main()"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1"}
+    for program, name in ((convert, script.name), (execute, f"{script.stem}.ipynb")):
+        ended = subprocess.run(
+            [sys.executable, "-c", program, name],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr[-2000:]
+    # Nothing but the folder that the page names is left behind.
+    made = {path.name for path in tmp_path.iterdir()}
+    assert made <= {script.name, f"{script.stem}.ipynb", "demo"}
