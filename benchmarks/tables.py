@@ -16,7 +16,7 @@ from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _scale_tables as of_scale
 from benchmarks._markdown import Missing, column, markdown, multiple, read
 from benchmarks._methods import is_ours
-from benchmarks._statistics import average_ranks, median_ratio
+from benchmarks._statistics import average_ranks, compare, median_ratio
 
 
 def peers(*sets: str) -> str:
@@ -78,25 +78,46 @@ MIXED_MEASURES = {
 
 
 def mixed_summary() -> str:
-    """Average ranks over the sets that all methods have, and the price of a row."""
+    """Average ranks over the sets that all methods have, and the price of a row.
+
+    A method that leaves out more than a tenth of the sets has no ranks; every peer is
+    set against ours on the sets that both have.
+    """
     ranks = {}
     for measure, (key, sign) in MIXED_MEASURES.items():
         found = column(key, "mixed")
-        signed = {m: {d: sign * v for d, v in s.items()} for m, s in found.items()}
-        ranks[measure] = average_ranks(signed)
+        most = max(map(len, found.values()))
+        ranks[measure] = average_ranks(
+            {
+                method: {data: sign * value for data, value in values.items()}
+                for method, values in found.items()
+                if len(values) >= 0.9 * most
+            }
+        )
     times = column("batch_microseconds_per_row", "mixed")
     fits = column("fit_seconds", "mixed")
+    losses = column("log_losses", "mixed")
     rows = [
         [
             method,
-            *(str(ranks[measure][method]) for measure in MIXED_MEASURES),
+            *(ranks[measure].get(method, "") for measure in MIXED_MEASURES),
+            lead(losses, method),
             f"{np.median(list(fits[method].values())):.2g}",
             f"{np.median(list(times[method].values())):.2g}",
         ]
         for method in times
     ]
     head = [f"average rank, {measure}" for measure in MIXED_MEASURES]
-    return markdown(["", *head, "fit, s (median)", "us/row (median)"], rows)
+    head += ["ours ahead, log loss (p)", "fit, s (median)", "us/row (median)"]
+    return markdown(["", *head], rows)
+
+
+def lead(losses, peer: str) -> str:
+    """On how many sets ours has the smaller loss, with Wilcoxon's p."""
+    if peer == OUR_CLASSIFIER:
+        return ""
+    beside = compare(losses[OUR_CLASSIFIER], losses[peer])
+    return f"{beside['ahead']} of {beside['sets']} ({beside['p']:.2g})"
 
 
 def regression() -> str:
@@ -140,6 +161,7 @@ def regression_summary() -> str:
 
 
 OUR_REGRESSOR = "LocallyLinearRegressor"
+OUR_CLASSIFIER = "LocallyLinearClassifier"
 
 
 def alpha_path() -> str:

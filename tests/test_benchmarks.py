@@ -187,7 +187,8 @@ def tiny():
         rivals = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
         patch.setattr(untuned, "peers", lambda: rivals)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
-        patch.setattr(untuned, "in_new_process", lambda do, *given, minutes: do(*given))
+        for module in (untuned, mixed):
+            patch.setattr(module, "in_new_process", lambda do, *a, minutes: do(*a))
         patch.setattr(mixed, "SETS", ("penguins",))
         patch.setattr(mixed, "REPEATS", 1)
         makers = {
