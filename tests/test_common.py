@@ -22,11 +22,13 @@ from locallin import (
 from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
+    LAECoding,
+    LLCCoding,
     SoftAssignmentCoding,
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.feature_maps import IntersectionSampler
-from locallin.rivals import LDKLClassifier
+from locallin.rivals import AnchorGraphRegClassifier, LDKLClassifier
 
 ESTIMATORS = [
     LocallyLinearClassifier(effort=0),
@@ -43,10 +45,13 @@ ESTIMATORS = [
     SAPLRegressor(),
     DULLSVMRegressor(),
     LDKLClassifier(),
+    AnchorGraphRegClassifier(),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),
     AdaptiveCoding(n_anchors=8),
+    LLCCoding(n_anchors=8),
+    LAECoding(n_anchors=8),
     IntersectionSampler(),
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),

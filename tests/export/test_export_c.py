@@ -256,7 +256,7 @@ class OwnCoding(InverseDistanceCoding):
 
 def test_a_coding_of_ones_own_is_refused(moons):
     model = LLSVMClassifier(coding=OwnCoding(20, random_state=0)).fit(*moons)
-    with pytest.raises(TypeError, match="OwnCoding is a coding of your own"):
+    with pytest.raises(TypeError, match="OwnCoding is a coding that only Python"):
         to_c(model)
 
 

@@ -1,7 +1,8 @@
 """How much each local model counts at a point: local coordinates.
 
 A coding gives each row weights on a few of its nearest anchors. The weights are
-non-negative, finite for any finite input, and sum to one. Codings are
+finite for any finite input, and sum to one; they are shares, not negative, but for
+those by reconstruction in closed form. Codings are
 transformers: alone in a pipeline they turn data into a sparse matrix of weights,
 inside a classifier they decide which local models speak for a row.
 """
@@ -12,14 +13,17 @@ from locallin.coding.codings import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.coding.reconstruction import LAECoding, LLCCoding
 
 __all__ = [
     "AdaptiveCoding",
     "Coding",
     "InverseDistanceCoding",
+    "LAECoding",
+    "LLCCoding",
     "SoftAssignmentCoding",
 ]
 
 # Files and pages know codings by where users find them.
-for _coding in (AdaptiveCoding, Coding, InverseDistanceCoding, SoftAssignmentCoding):
-    _coding.__module__ = __name__
+for _coding in __all__:
+    globals()[_coding].__module__ = __name__

@@ -6,8 +6,8 @@ def kind_of(coding) -> int:
     kind = getattr(coding, "kind", None)
     if kind is None:
         raise TypeError(
-            f"{type(coding).__name__} is a coding of your own, which only Python can "
-            "compute: export a model with a coding of the library, or use "
+            f"{type(coding).__name__} is a coding that only Python can compute: export "
+            "a model with coding='soft', 'inverse-distance' or 'adaptive', or use "
             "locallin.export.save."
         )
     return kind

@@ -20,7 +20,7 @@ from sklearn.model_selection import (
 )
 
 import locallin
-from locallin import rivals
+from locallin import coding, rivals
 from locallin.engine.files import npy_header, replacing
 from locallin.engine.invariants import InvalidModelError
 from locallin.engine.optional import import_optional
@@ -299,7 +299,8 @@ def trusted_types() -> list[str]:
     True
     """
     kinds = [getattr(locallin, n) for n in locallin.__all__ if n != "__version__"]
-    kinds += [getattr(rivals, name) for name in rivals.__all__]
+    for home in (coding, rivals):
+        kinds += [getattr(home, name) for name in home.__all__]
     return _type_names([*kinds, CompressedClassifier, *_SPLITTERS, *_IN_PIPELINES])
 
 

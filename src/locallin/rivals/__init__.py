@@ -6,9 +6,10 @@ here so that a comparison can be made again; for work of your own begin with
 :class:`locallin.LocallyLinearClassifier`.
 """
 
+from locallin.rivals.anchor_graph import AnchorGraphRegClassifier
 from locallin.rivals.ldkl import LDKLClassifier
 
-__all__ = ["LDKLClassifier"]
+__all__ = ["AnchorGraphRegClassifier", "LDKLClassifier"]
 
 # Files and pages know them by where users find them.
 for _rival in __all__:

@@ -1,0 +1,372 @@
+"""Codings by reconstruction: weights with which near anchors rebuild a row."""
+
+from numbers import Integral, Real
+
+import numpy as np
+
+from locallin.coding.base import Coding
+from locallin.engine.matrix import behind_metric, find_nearest, map_blocks
+from locallin.engine.sklearn_api import Interval
+from locallin.kernels.rows import Codes, Rows
+
+# Rows whose differences from their anchors are held at a time.
+_ROWS = 128
+# Steps of the projected gradient, and the largest move at which it rests.
+_MOST_STEPS, _REST = 1000, 1e-7
+
+
+class ReconstructionCoding(Coding):
+    """Weights on the k nearest anchors that rebuild the row. A base of codings.
+
+    A subclass's ``_weights`` makes weights of scaled local covariances
+    ``C_ij = (x - v_i) . (x - v_j)`` of many rows.
+    """
+
+    _parameter_constraints: dict = {
+        **Coding._parameter_constraints,
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _check_choices(self) -> None:
+        if isinstance(self.anchors, str) and self.n_neighbors > self.n_anchors:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors} is more than n_anchors="
+                f"{self.n_anchors}: lower n_neighbors or raise n_anchors."
+            )
+
+    def choose_neighbors(self) -> None:
+        """Set ``n_neighbors_``, at most the number of anchors."""
+        self.n_neighbors_ = min(int(self.n_neighbors), len(self.anchors_))
+
+    def encode(self, rows: Rows, n_jobs: int | None = None) -> Codes:
+        """Local coordinates of validated rows, in the form that kernels take.
+
+        Parameters
+        ----------
+        rows : Rows
+            Rows of a dense or of a CSR matrix.
+        n_jobs : int or None, default=None
+            Threads.
+
+        Returns
+        -------
+        Codes
+            A CSR matrix as (indptr, indices, values). In each row the weights sum to
+            one, and the anchors ascend.
+        """
+        rows = behind_metric(rows, self.metric_)
+        nearest, distances = find_nearest(
+            rows, self.anchors_, self.n_neighbors_, n_jobs
+        )
+        nearest.sort(axis=1)
+        weights = np.empty_like(distances)
+
+        def work(block, start, stop):
+            k = self.n_neighbors_
+            covariances = np.empty((stop - start, k, k))
+            for first in range(0, stop - start, _ROWS):
+                part = slice(first, min(first + _ROWS, stop - start))
+                near = self.anchors_[nearest[start:stop][part]]
+                X = _dense(block, part, self.anchors_.shape[1])
+                covariances[part] = local_covariances(X, near)
+            weights[start:stop] = self._weights(covariances)
+
+        map_blocks(rows, work, n_jobs)
+        n, k = nearest.shape
+        width = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
+        indptr = np.arange(0, n * k + 1, k, dtype=width)
+        return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
+
+    def _weights(self, covariances: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+def _dense(rows: Rows, part: slice, n_features: int) -> np.ndarray:
+    if rows.indptr is None:
+        return rows.data[part]
+    bounds = rows.indptr[part.start : part.stop + 1]
+    made = np.zeros((len(bounds) - 1, n_features), rows.data.dtype)
+    lines = np.repeat(np.arange(len(made)), np.diff(bounds))
+    entries = slice(bounds[0], bounds[-1])
+    columns = np.asarray(rows.indices)[entries]
+    made[lines, columns] = rows.data[entries]
+    return made
+
+
+def local_covariances(X: np.ndarray, anchors: np.ndarray) -> np.ndarray:
+    """Inner products (x - v_i) . (x - v_j), scaled to a trace of one in each row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, n_features)
+        Rows.
+    anchors : ndarray of shape (n, k, n_features)
+        Anchors of each row.
+
+    Returns
+    -------
+    ndarray of shape (n, k, k)
+        Covariances; of zeros where all anchors are at the row.
+    """
+    differences = 0.5 * X[:, None].astype(float) - 0.5 * anchors.astype(float)
+    largest = np.abs(differences).max(axis=(1, 2), initial=0.0)
+    differences /= np.where(largest > 0, largest, 1.0)[:, None, None]
+    covariances = differences @ differences.swapaxes(1, 2)
+    traces = np.trace(covariances, axis1=1, axis2=2)
+    return covariances / np.where(traces > 0, traces, 1.0)[:, None, None]
+
+
+class LLCCoding(ReconstructionCoding):
+    """Weights that rebuild the row from its k nearest anchors: LLC, and those of LLE.
+
+    g(x) minimises ``|x - sum_j g_j v_j|^2 + penalty t |g|^2`` over weights that sum to
+    one, on the ``n_neighbors`` nearest anchors, with t the sum of their squared
+    distances. It has a closed form, ``(C + penalty t I) g = 1`` up to scale, with
+    ``C_ij = (x - v_i) . (x - v_j)``: the fast coding of locality-constrained linear
+    coding (LLC [1]_), and the weights of locally linear embedding [2]_ with anchors in
+    place of rows (there the penalty is 1e-3).
+
+    Weights may be negative: a row outside of its anchors is reached by going away from
+    one. ``LLSVMClassifier(coding=LLCCoding())`` learns with them as with any others,
+    and ``local_coef`` and explanations stay exact sums; but a weight is then no share,
+    and C and ONNX are for the codings with shares (see *See Also*).
+
+    Parameters
+    ----------
+    n_anchors : int, default=100
+        Number of anchors (m). Not used where ``anchors`` is an array.
+    n_neighbors : int, default=5
+        Number of nearest anchors that speak for a row (k).
+    penalty : float, default=1e-4
+        Strength of the penalty on the weights, as a share of the sum of the squared
+        distances: the larger, the more equal they are.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The choice of anchors depends on it.
+    n_jobs : int or None, default=None
+        Number of threads. ``transform`` uses them.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
+    bandwidth_ : float
+        0: this coding has none.
+    n_neighbors_ : int
+        Number of nearest anchors in use, at most ``len(anchors_)``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LAECoding : Reconstruction by weights that are not negative.
+    InverseDistanceCoding : Weights by the inverse of the distance.
+    SoftAssignmentCoding : Weights by a Gaussian of the distance.
+    locallin.LLSVMClassifier : A classifier that takes a coding.
+
+    References
+    ----------
+    .. [1] Wang, Yang, Yu, Lv, Huang and Gong, Locality-constrained Linear Coding for
+       Image Classification, CVPR 2010.
+    .. [2] Roweis and Saul, Nonlinear Dimensionality Reduction by Locally Linear
+       Embedding, Science 290, 2000.
+
+    Examples
+    --------
+    >>> from locallin.coding import LLCCoding
+    >>> coding = LLCCoding(n_neighbors=2, anchors=[[0.0], [1.0], [9.0]])
+    >>> coding.fit([[0.5]]).transform([[0.25], [-1.0]]).toarray().round(2)
+    array([[ 0.75,  0.25,  0.  ],
+           [ 2.  , -1.  ,  0.  ]])
+    """
+
+    _parameter_constraints: dict = {
+        **ReconstructionCoding._parameter_constraints,
+        "penalty": [Interval(Real, 1e-10, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int = 100,
+        *,
+        n_neighbors: int = 5,
+        penalty: float = 1e-4,
+        anchors="kmeans",
+        metric=None,
+        random_state=None,
+        n_jobs: int | None = None,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.penalty = penalty
+        self.anchors = anchors
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _weights(self, covariances: np.ndarray) -> np.ndarray:
+        k = covariances.shape[1]
+        ridge = self.penalty * np.eye(k)
+        found = np.linalg.solve(covariances + ridge, np.ones((len(covariances), k, 1)))
+        return found[:, :, 0] / found.sum(axis=1)
+
+
+class LAECoding(ReconstructionCoding):
+    """Shares of the k nearest anchors that rebuild the row: local anchor embedding.
+
+    g(x) minimises ``|x - sum_j g_j v_j|^2`` over weights that are not negative and sum
+    to one, on the ``n_neighbors`` nearest anchors (LAE, section 3.2 of [1]_): the point
+    of the simplex of these anchors that is nearest to the row.
+
+    Parameters
+    ----------
+    n_anchors : int, default=100
+        Number of anchors (m). Not used where ``anchors`` is an array.
+    n_neighbors : int, default=3
+        Number of nearest anchors that speak for a row (k).
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The choice of anchors depends on it.
+    n_jobs : int or None, default=None
+        Number of threads. ``transform`` uses them.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
+    bandwidth_ : float
+        0: this coding has none.
+    n_neighbors_ : int
+        Number of nearest anchors in use, at most ``len(anchors_)``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LLCCoding : Reconstruction by weights of either sign, in closed form.
+    locallin.rivals.AnchorGraphRegClassifier : Labels spread over these weights.
+    locallin.LLSVMClassifier : A classifier that takes a coding.
+
+    References
+    ----------
+    .. [1] Liu, He and Chang, Large Graph Construction for Scalable Semi-Supervised
+       Learning, ICML 2010.
+
+    Examples
+    --------
+    >>> from locallin.coding import LAECoding
+    >>> coding = LAECoding(n_neighbors=2, anchors=[[0.0], [1.0], [9.0]])
+    >>> coding.fit([[0.5]]).transform([[0.25], [-1.0]]).toarray().round(2)
+    array([[0.75, 0.25, 0.  ],
+           [1.  , 0.  , 0.  ]])
+    """
+
+    def __init__(
+        self,
+        n_anchors: int = 100,
+        *,
+        n_neighbors: int = 3,
+        anchors="kmeans",
+        metric=None,
+        random_state=None,
+        n_jobs: int | None = None,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.anchors = anchors
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _weights(self, covariances: np.ndarray) -> np.ndarray:
+        return simplex_minima(covariances)
+
+
+def simplex_minima(quadratics: np.ndarray) -> np.ndarray:
+    """Minimise g' Q g over the simplex, for many small Q at once.
+
+    Projected gradients with Nesterov's momentum, as in Algorithm 1 of the LAE paper,
+    but with the step of the trace, which bounds the curvature; momentum is dropped
+    where it points uphill. Each row rests by itself.
+
+    Parameters
+    ----------
+    quadratics : ndarray of shape (n, k, k)
+        Positive semidefinite matrices.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The minima.
+    """
+    n, k, _ = quadratics.shape
+    found = np.full((n, k), 1 / k)
+    curvature = np.trace(quadratics, axis1=1, axis2=2)
+    active = np.flatnonzero(curvature > 0)
+    ahead, momentum = found[active], np.ones(len(active))
+    matrices = quadratics[active] / curvature[active, None, None]
+    here = ahead
+    for _ in range(_MOST_STEPS):
+        if not len(active):
+            break
+        slope = (matrices @ ahead[:, :, None])[:, :, 0]
+        new = onto_simplex(ahead - slope)
+        move = new - here
+        uphill = ((ahead - new) * move).sum(axis=1) > 0
+        following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
+        factor = np.where(uphill, 0.0, (momentum - 1) / following)
+        ahead = new + factor[:, None] * move
+        momentum = np.where(uphill, 1.0, following)
+        rests = np.abs(new - onto_simplex(new - (matrices @ new[:, :, None])[:, :, 0]))
+        here = new
+        moving = rests.max(axis=1) > _REST
+        found[active[~moving]] = here[~moving]
+        active, matrices, here = active[moving], matrices[moving], here[moving]
+        ahead, momentum = ahead[moving], momentum[moving]
+    found[active] = here
+    return found
+
+
+def onto_simplex(points: np.ndarray) -> np.ndarray:
+    """Nearest points of the simplex, row by row.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, k)
+        Points.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        Points that are not negative and sum to one.
+    """
+    n, k = points.shape
+    descending = -np.sort(-points, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, k + 1)
+    count = (descending > excess).sum(axis=1)
+    threshold = excess[np.arange(n), count - 1]
+    return np.maximum(points - threshold[:, None], 0)

@@ -1,0 +1,138 @@
+"""Codings by reconstruction: optimal, sparse as dense, and usable in classifiers."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import optimize, sparse
+from sklearn.datasets import load_digits, make_moons
+
+from locallin import LLSVMClassifier
+from locallin.coding import LAECoding, LLCCoding
+from locallin.coding.reconstruction import onto_simplex, simplex_minima
+
+CODINGS = [
+    LLCCoding(12, random_state=0),
+    LAECoding(12, n_neighbors=4, random_state=0),
+]
+
+
+def near(coding, x):
+    """Nearest anchors of a row, ascending by their number."""
+    distances = ((coding.anchors_ - x) ** 2).sum(axis=1)
+    return np.sort(np.argsort(distances, kind="stable")[: coding.n_neighbors_])
+
+
+def test_llc_is_the_closed_form():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 9))
+    coding = LLCCoding(12, penalty=1e-2, random_state=0).fit(X)
+    codes = coding.transform(X).toarray()
+    for x, code in zip(X, codes, strict=True):
+        chosen = near(coding, x)
+        differences = x - coding.anchors_[chosen]
+        C = differences @ differences.T
+        C += 1e-2 * np.trace(C) * np.eye(len(C))
+        g = np.linalg.solve(C, np.ones(len(C)))
+        assert_allclose(code[chosen], g / g.sum(), rtol=1e-8, atol=1e-10)
+        assert np.count_nonzero(code) == len(chosen)
+
+
+def test_lae_is_the_nearest_point_of_the_simplex():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 3)) * 2
+    coding = LAECoding(15, n_neighbors=5, random_state=0).fit(X)
+    codes = coding.transform(X).toarray()
+    assert codes.min() >= 0
+    assert_allclose(codes.sum(axis=1), 1)
+    for x, code in zip(X, codes, strict=True):
+        chosen = near(coding, x)
+        V = coding.anchors_[chosen]
+        found = optimize.minimize(
+            lambda g, V=V, x=x: ((x - g @ V) ** 2).sum(),
+            np.full(len(V), 1 / len(V)),
+            jac=lambda g, V=V, x=x: -2 * V @ (x - g @ V),
+            bounds=[(0, 1)] * len(V),
+            constraints={"type": "eq", "fun": lambda g: g.sum() - 1},
+            options={"ftol": 1e-14},
+        )
+        assert ((x - code[chosen] @ V) ** 2).sum() <= found.fun + 1e-7
+
+
+def test_simplex_minima_meet_the_conditions_of_optimality():
+    rng = np.random.default_rng(2)
+    roots = rng.standard_normal((200, 6, 6)) * np.logspace(-2, 0, 6)
+    Q = roots @ roots.swapaxes(1, 2)
+    Q /= np.trace(Q, axis1=1, axis2=2)[:, None, None]
+    g = simplex_minima(Q)
+    slopes = (Q @ g[:, :, None])[:, :, 0]
+    least = slopes.min(axis=1)
+    assert ((g * slopes).sum(axis=1) - least).max() < 1e-5
+    assert_allclose(simplex_minima(np.zeros((2, 3, 3))), 1 / 3)
+
+
+def test_projection_onto_the_simplex():
+    points = np.random.default_rng(3).standard_normal((50, 4)) * 3
+    found = onto_simplex(points)
+    assert_allclose(found.sum(axis=1), 1)
+    assert found.min() >= 0
+    others = np.random.default_rng(4).dirichlet(np.ones(4), 500)
+    best = ((points[:, None] - others) ** 2).sum(axis=2).min(axis=1)
+    assert (((points - found) ** 2).sum(axis=1) <= best).all()
+
+
+@pytest.mark.parametrize("coding", CODINGS, ids=lambda c: type(c).__name__)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_rows_and_rows_alone_have_the_same_codes(coding, dtype):
+    X = sparse.random(300, 40, 0.1, "csr", dtype=dtype, random_state=0)
+    codes = coding.fit(X.toarray()).transform(X.toarray())
+    assert codes.dtype == dtype
+    assert codes.has_canonical_format
+    atol = 1e-9 if dtype == np.float64 else 2e-2
+    assert_allclose(coding.transform(X).toarray(), codes.toarray(), atol=atol)
+    alone = sparse.vstack([coding.transform(X[i : i + 1].toarray()) for i in range(9)])
+    assert_allclose(alone.toarray(), codes[:9].toarray(), atol=atol)
+
+
+@pytest.mark.parametrize("coding", CODINGS, ids=lambda c: type(c).__name__)
+def test_codes_are_finite_at_the_edges(coding):
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    X[:10] = X[10]
+    coding.fit(X)
+    hard = np.vstack([coding.anchors_, [[1e300, -1e300], [1e-300, 0], [0, 0]]])
+    codes = coding.transform(hard).toarray()
+    assert np.isfinite(codes).all()
+    assert_allclose(codes.sum(axis=1), 1, atol=1e-6)
+    assert_allclose(codes[:12] @ coding.anchors_, coding.anchors_, atol=1e-2)
+
+
+def test_classifiers_learn_with_weights_of_either_sign():
+    X, y = load_digits(return_X_y=True)
+    X = X / 16
+    coding = LLCCoding(30, n_neighbors=5, random_state=0)
+    clf = LLSVMClassifier(coding=coding, random_state=0).fit(X[:1000], y[:1000])
+    assert clf.coding_.transform(X).min() < 0
+    assert clf.score(X[1000:], y[1000:]) > 0.93
+    rows = X[1000:1020]
+    local = (clf.local_coef(rows) * rows[:, None]).sum(-1) + clf.local_intercept(rows)
+    assert_allclose(local, clf.decision_function(rows))
+
+
+def test_explanations_are_sums_and_exports_say_what_to_do(tmp_path):
+    from locallin.export import load, save, to_c
+    from locallin.inspection import explain
+
+    X, y = make_moons(200, noise=0.1, random_state=0)
+    clf = LLSVMClassifier(coding=LLCCoding(8, random_state=0), random_state=0)
+    clf.fit(X, y)
+    assert str(explain(clf, X[:1]))
+    with pytest.raises(TypeError, match=r"LLCCoding.*only Python"):
+        to_c(clf, "moons")
+    pytest.importorskip("skops")
+    save(clf, tmp_path / "llc.skops")
+    again = load(tmp_path / "llc.skops")
+    np.testing.assert_array_equal(again.predict(X), clf.predict(X))
+
+
+def test_more_neighbors_than_anchors_are_refused():
+    with pytest.raises(ValueError, match="n_neighbors=9"):
+        LLCCoding(4, n_neighbors=9).fit([[0.0], [1.0]])
