@@ -21,6 +21,7 @@ BENCHMARKS = {
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",
     "probabilities": "cost and worth of calibration, and promises of prediction sets",
+    "groups": "thousands of anchors, found by groups or all compared",
     "distill": "pupils of slow teachers: agreement, error, speed",
     "weak_penalty": "dual and Newton solvers where the penalty is weak",
     "stream": "millions of deformed digits as a stream: error, speed, memory",

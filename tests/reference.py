@@ -5,6 +5,8 @@ from itertools import pairwise
 import numpy as np
 from scipy.linalg import logm
 
+from locallin.kernels.coding import ADAPTIVE
+
 
 def inverse_distance(X, anchors, k):
     """g_j proportional to 1 / d_j over the k nearest anchors (LL-SVM, section 4)."""
@@ -18,6 +20,18 @@ def inverse_distance(X, anchors, k):
             codes[i, near] = 1 / d[near]
         codes[i] /= codes[i].sum()
     return codes
+
+
+def in_sight(x, coding):
+    """The anchors of the groups that a row behind the metric looks at, ascending."""
+    distances = np.linalg.norm(x - coding.group_centers_, axis=1)
+    least = 1 if coding.kind == ADAPTIVE else coding.n_neighbors_
+    seen = []
+    for p, g in enumerate(np.argsort(distances, kind="stable")):
+        if p >= coding.n_probes and len(seen) >= least:
+            break
+        seen += np.flatnonzero(coding.anchor_groups_ == g).tolist()
+    return np.sort(seen)
 
 
 def in_metric(X, metric):

@@ -107,6 +107,10 @@ int main(void)
 
 
 MODELS = {
+    "adaptive-groups": LLSVMClassifier(40, n_probes=2, random_state=0),
+    "soft-groups": SAPLClassifier(
+        40, n_neighbors=9, n_probes=1, metric="scale", max_iter=3, random_state=0
+    ),
     "adaptive": LLSVMClassifier(12, random_state=0),
     "soft": LLSVMClassifier(12, coding="soft", n_neighbors=5, random_state=0),
     "inverse-distance": LLSVMClassifier(

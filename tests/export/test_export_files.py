@@ -46,6 +46,7 @@ CLASSIFIERS = {
         8, feature_map=IntersectionSampler(), random_state=0
     ),
     "llsvm-coding": LLSVMClassifier(coding=AdaptiveCoding(8, random_state=0)),
+    "llsvm-groups": LLSVMClassifier(20, n_probes=2, random_state=0),
     "cv": LLSVMClassifierCV(
         n_anchors=6, alphas=2, cv=StratifiedKFold(2), random_state=0
     ),

@@ -67,6 +67,12 @@ def check_classifier(model, X, **options):
 
 
 CLASSIFIERS = {
+    "inverse-groups": LLSVMClassifier(
+        40, coding="inverse-distance", n_neighbors=9, n_probes=1, random_state=0
+    ),
+    "du-groups": DULLSVMClassifier(
+        40, n_probes=2, metric="linear", n_dimensions=3, max_iter=3, random_state=0
+    ),
     "adaptive": LLSVMClassifier(12, random_state=0),
     "soft": LLSVMClassifier(12, coding="soft", n_neighbors=5, random_state=0),
     "inverse-distance": LLSVMClassifier(

@@ -25,6 +25,7 @@ MODELS = {
     "inverse-distance": LLSVMClassifier(
         30, coding="inverse-distance", n_neighbors=4, random_state=0
     ),
+    "groups": LLSVMClassifier(30, n_probes=2, random_state=0),
     "constant": LLSVMClassifier(20, local_model="constant", random_state=0),
     "sapl": SAPLClassifier(8, max_iter=5, random_state=0),
     "du": DULLSVMClassifier(8, max_iter=5, random_state=0),

@@ -61,6 +61,8 @@ ESTIMATORS = {
     "charts": Atlas(random_state=0),
     "coordinates": Atlas(output="coordinates", random_state=0),
     "adaptive": AdaptiveCoding(5, random_state=0),
+    "adaptive-groups": AdaptiveCoding(20, n_probes=2, random_state=0),
+    "llsvm-groups": LLSVMClassifier(20, coding="soft", n_probes=2, random_state=0),
     "soft": SoftAssignmentCoding(5, n_neighbors=3, random_state=0),
     "distance": InverseDistanceCoding(5, n_neighbors=3, random_state=0),
     "map": IntersectionSampler(),

@@ -58,6 +58,8 @@ ON_TABLES = {
 }
 bins = PiecewiseLinearEncoder(4)
 ON_NUMBERS = {
+    "groups": LLSVMClassifier(40, n_probes=2, **few),
+    "soft-groups": SAPLClassifier(40, n_neighbors=9, n_probes=1, **few),
     "alone": LLSVMClassifier(8, **few),
     "scaled": make_pipeline(StandardScaler(), SAPLClassifier(8, **few)),
     "twice": make_pipeline(

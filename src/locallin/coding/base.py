@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.anchors import choose_anchors
+from locallin.engine.groups import group_anchors
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import (
     INPUT,
@@ -45,10 +46,15 @@ from locallin.kernels.coding import (
     SOFT_ASSIGNMENT,
     mean_perplexity,
 )
+from locallin.kernels.groups import AnchorGroups
 from locallin.kernels.rows import Codes, Rows
 
 # Rows from which a bandwidth is chosen: its error is far below its effect.
 _BANDWIDTH_ROWS = 10_000
+# Distances of a row from which it is chosen where rows do not look at all anchors: so
+# many, or so many times the perplexity.
+_BANDWIDTH_ANCHORS = 64
+_ANCHORS_PER_PERPLEXITY = 4
 
 
 class Coding(
@@ -69,6 +75,7 @@ class Coding(
 
     kind: int | None = None
     metric: Any = None
+    n_probes: int | None = None
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
@@ -77,6 +84,7 @@ class Coding(
             "array-like",
         ],
         "metric": ["array-like", None],
+        "n_probes": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
@@ -85,12 +93,17 @@ class Coding(
 
     def _invariants(self) -> dict[str, Rule]:
         dimensions = "components" if axes_of(self, "metric_") == 2 else "features"
+        groups: dict[str, Rule] = {
+            "group_centers_": Array(("groups", dimensions)),
+            "anchor_groups_": Array(("anchors",), "i", least=0, below="groups"),
+        }
         return {
             **INPUT,
             "metric_": Metric(),
             "anchors_": Array(("anchors", dimensions)),
             "n_neighbors_": Number(Integral, 1, most="anchors"),
             "bandwidth_": Bandwidth(positive=self.kind in (SOFT_ASSIGNMENT, ADAPTIVE)),
+            **({} if self.n_probes is None else groups),
         }
 
     def __sklearn_tags__(self):
@@ -144,6 +157,7 @@ class Coding(
             sample_weight=sample_weight,
             random_state=rng,
         )
+        self.regroup()
         self.choose_neighbors()
         self.bandwidth_ = self.choose_bandwidth(X, sample_weight, rng)
         return self
@@ -165,6 +179,19 @@ class Coding(
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
+
+    def regroup(self) -> None:
+        """Put the anchors, where they are now, into groups, if rows look at these."""
+        if self.n_probes is not None:
+            groups = group_anchors(self.anchors_, int(self.n_probes))
+            self.group_centers_, self.anchor_groups_ = groups.centers, groups.of_anchor
+
+    def _groups(self) -> AnchorGroups | None:
+        if self.n_probes is None:
+            return None
+        return AnchorGroups(
+            self.anchor_groups_, self.group_centers_, int(self.n_probes)
+        )
 
     def choose_neighbors(self) -> None:
         """Set ``n_neighbors_``, the largest number of anchors of a row: all."""
@@ -197,7 +224,11 @@ class Coding(
         if len(seen) > _BANDWIDTH_ROWS:
             seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
         rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
-        distances = find_nearest(rows, self.anchors_, self.n_neighbors_)[1]
+        k, groups = self.n_neighbors_, self._groups()
+        if groups is not None:
+            most = max(_BANDWIDTH_ANCHORS, int(_ANCHORS_PER_PERPLEXITY * perplexity))
+            k = min(k, most)
+        distances = find_nearest(rows, self.anchors_, k, groups=groups)[1]
         kind = SOFT_ASSIGNMENT if self.kind is None else self.kind
         return bandwidth_for_perplexity(distances, perplexity, kind)
 
@@ -245,7 +276,7 @@ class Coding(
     def nearest(
         self, rows: Rows, n_jobs: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Nearest anchors of validated rows, exactly.
+        """Nearest anchors of validated rows, of those that they look at.
 
         Parameters
         ----------
@@ -262,7 +293,9 @@ class Coding(
             Their Euclidean distances.
         """
         rows = behind_metric(rows, self.metric_)
-        return find_nearest(rows, self.anchors_, self.n_neighbors_, n_jobs)
+        return find_nearest(
+            rows, self.anchors_, self.n_neighbors_, n_jobs, self._groups()
+        )
 
     def anchors_in_input(self) -> np.ndarray:
         """Anchors as points in front of the metric, for pictures.
@@ -286,7 +319,7 @@ class Coding(
         Returns
         -------
         CodingState
-            Kind, number of neighbors, anchors, bandwidth and metric.
+            Kind, number of neighbors, anchors, bandwidth, metric and groups.
         """
         if self.kind is None:
             raise TypeError(
@@ -295,8 +328,9 @@ class Coding(
             )
         bandwidth = np.atleast_1d(self.bandwidth_)
         return CodingState(
-            self.kind, self.n_neighbors_, self.anchors_, bandwidth, self.metric_
-        )
+            self.kind, self.n_neighbors_, self.anchors_, bandwidth, self.metric_,
+            self._groups(),
+        )  # fmt: skip
 
 
 def in_metric(X, metric: np.ndarray | None):

@@ -61,6 +61,11 @@ class InverseDistanceCoding(_NearestCoding):
             default=None
         What stands in front of the distances: a scale of each feature, or a linear map
         M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -73,6 +78,12 @@ class InverseDistanceCoding(_NearestCoding):
         linear map. Fewer than asked for where the data has fewer distinct rows.
     metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
         The metric in use.
+    group_centers_ : ndarray of shape (n_groups, n_components)
+        With ``n_probes``: centres of the groups of anchors, about ``2 sqrt(n_anchors)``
+        of them.
+    anchor_groups_ : ndarray of shape (n_anchors,)
+        With ``n_probes``: the group of each anchor. A row looks at its ``n_probes``
+        nearest groups, and at further ones until it has its ``n_neighbors_`` anchors.
     n_neighbors_ : int
         Number of nearest anchors in use, at most ``len(anchors_)``.
     n_features_in_ : int
@@ -108,6 +119,7 @@ class InverseDistanceCoding(_NearestCoding):
         n_neighbors: int = 8,
         anchors="kmeans",
         metric=None,
+        n_probes: int | None = None,
         random_state=None,
         n_jobs: int | None = None,
     ):
@@ -115,6 +127,7 @@ class InverseDistanceCoding(_NearestCoding):
         self.n_neighbors = n_neighbors
         self.anchors = anchors
         self.metric = metric
+        self.n_probes = n_probes
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -146,6 +159,11 @@ class SoftAssignmentCoding(_NearestCoding):
             default=None
         What stands in front of the distances: a scale of each feature, or a linear map
         M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -158,6 +176,12 @@ class SoftAssignmentCoding(_NearestCoding):
         linear map. Fewer than asked for where the data has fewer distinct rows.
     metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
         The metric in use.
+    group_centers_ : ndarray of shape (n_groups, n_components)
+        With ``n_probes``: centres of the groups of anchors, about ``2 sqrt(n_anchors)``
+        of them.
+    anchor_groups_ : ndarray of shape (n_anchors,)
+        With ``n_probes``: the group of each anchor. A row looks at its ``n_probes``
+        nearest groups, and at further ones until it has its ``n_neighbors_`` anchors.
     bandwidth_ : float
         The beta in use.
     n_neighbors_ : int
@@ -205,6 +229,7 @@ class SoftAssignmentCoding(_NearestCoding):
         beta: float | None = None,
         anchors="kmeans",
         metric=None,
+        n_probes: int | None = None,
         random_state=None,
         n_jobs: int | None = None,
     ):
@@ -214,6 +239,7 @@ class SoftAssignmentCoding(_NearestCoding):
         self.beta = beta
         self.anchors = anchors
         self.metric = metric
+        self.n_probes = n_probes
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -265,6 +291,11 @@ class AdaptiveCoding(Coding):
             default=None
         What stands in front of the distances: a scale of each feature, or a linear map
         M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The choice of anchors depends on it.
     n_jobs : int or None, default=None
@@ -277,6 +308,12 @@ class AdaptiveCoding(Coding):
         linear map. Fewer than asked for where the data has fewer distinct rows.
     metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
         The metric in use.
+    group_centers_ : ndarray of shape (n_groups, n_components)
+        With ``n_probes``: centres of the groups of anchors, about ``2 sqrt(n_anchors)``
+        of them.
+    anchor_groups_ : ndarray of shape (n_anchors,)
+        With ``n_probes``: the group of each anchor. A row looks at its ``n_probes``
+        nearest groups, and at further ones until one of them has an anchor.
     bandwidth_ : float
         The mu in use.
     n_neighbors_ : int
@@ -321,6 +358,7 @@ class AdaptiveCoding(Coding):
         mu: float | None = None,
         anchors="kmeans",
         metric=None,
+        n_probes: int | None = None,
         random_state=None,
         n_jobs: int | None = None,
     ):
@@ -329,6 +367,7 @@ class AdaptiveCoding(Coding):
         self.mu = mu
         self.anchors = anchors
         self.metric = metric
+        self.n_probes = n_probes
         self.random_state = random_state
         self.n_jobs = n_jobs
 

@@ -210,6 +210,7 @@ def move_anchors(model, gathering: tuple[np.ndarray, np.ndarray]):
     used = weights > 0
     anchors[used] = sums[used] / weights[used, None]
     coding.anchors_ = anchors
+    coding.regroup()
     return model
 
 

@@ -16,6 +16,12 @@ from locallin.kernels.coding import (
     sort_by_anchor,
     weigh,
 )
+from locallin.kernels.groups import (
+    AnchorGroups,
+    Probes,
+    all_in_sight,
+    members_by_group,
+)
 from locallin.kernels.products import row_products
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
@@ -130,7 +136,8 @@ class CodingState(NamedTuple):
     ``bandwidth`` has shape (1,), or (m,) for one of each anchor; ``n_neighbors`` is the
     largest number of anchors that a row can have. ``metric`` stands in front of the
     distances, and the anchors behind it: a scale of each feature (D,), a linear map
-    (q, D), or None.
+    (q, D), or None. ``groups`` are those that the anchors are found by, or None where
+    a row looks at all of them.
     """
 
     kind: int
@@ -138,6 +145,7 @@ class CodingState(NamedTuple):
     anchors: np.ndarray
     bandwidth: np.ndarray
     metric: np.ndarray | None = None
+    groups: AnchorGroups | None = None
 
     def copy(self) -> "CodingState":
         """The same with arrays of its own."""
@@ -177,7 +185,9 @@ def encode(rows: Rows, state: CodingState, n_jobs: Workers = None) -> Codes:
     rows = behind_metric(rows, state.metric, n_jobs)
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)[0]
-    nearest, weights = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
+    nearest, weights = find_nearest(
+        rows, state.anchors, state.n_neighbors, n_jobs, state.groups
+    )
     weigh(nearest, weights, state.kind, read_only(state.bandwidth))
     sort_by_anchor(nearest, weights)
     return _codes(nearest, weights)
@@ -192,16 +202,24 @@ def encode_with_distances(
     """
     if state.kind == ADAPTIVE:
         return _adaptive(rows, state, n_jobs)
-    nearest, distances = find_nearest(rows, state.anchors, state.n_neighbors, n_jobs)
+    nearest, distances = find_nearest(
+        rows, state.anchors, state.n_neighbors, n_jobs, state.groups
+    )
     weights = distances.copy()
     weigh(nearest, weights, state.kind, read_only(state.bandwidth))
     return _codes(nearest, weights), distances.reshape(-1)
 
 
 def find_nearest(
-    rows: Rows, anchors: np.ndarray, k: int, n_jobs: Workers = None
+    rows: Rows,
+    anchors: np.ndarray,
+    k: int,
+    n_jobs: Workers = None,
+    groups: AnchorGroups | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest anchors of each row and their distances, in ascending order.
+
+    With groups they are the nearest among the anchors that a row looks at.
 
     Returns
     -------
@@ -215,12 +233,15 @@ def find_nearest(
     nearest = np.empty(shape, np.int32)
     distances = np.empty(shape, np.result_type(rows.data, anchors))
     compare_all = k == len(anchors)
-    norms, multiply = _comparison(rows, anchors, compare_all)
+    norms, multiply = _comparison(rows, anchors, compare_all or groups is not None)
+    probes = _probes(rows, groups, k, n_jobs)
 
     def search(block, start, stop):
         part = slice(start, stop)
-        inner = multiply(block, anchors)
-        nearest_anchors(block, inner, anchors, norms, nearest[part], distances[part])
+        nearest_anchors(
+            block, multiply(block, anchors), _part(probes, part), anchors, norms,
+            nearest[part], distances[part],
+        )  # fmt: skip
 
     def sort(block, start, stop):
         found = np.empty((stop - start, k))
@@ -238,14 +259,19 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     anchors, bandwidth = read_only(state.anchors), read_only(state.bandwidth)
     m = len(anchors)
     dtype = np.result_type(rows.data, anchors)
-    norms, multiply = _comparison(rows, anchors)
+    groups = state.groups
+    norms, multiply = _comparison(rows, anchors, groups is not None)
+    probes = _probes(rows, groups, 1, n_jobs)
+    most = m if groups is None else _most_in_sight(probes)
 
     def encode_block(block, start, stop):
         size = stop - start
         counts = np.empty(size, np.int64)
-        room = [np.empty(size * m, kind) for kind in (np.int32, dtype, dtype)]
-        inner = multiply(block, anchors)
-        adaptive_codes(block, inner, anchors, norms, bandwidth, counts, *room)
+        room = [np.empty(size * most, kind) for kind in (np.int32, dtype, dtype)]
+        adaptive_codes(
+            block, multiply(block, anchors), _part(probes, slice(start, stop)), anchors,
+            norms, bandwidth, counts, *room,
+        )  # fmt: skip
         filled = counts.sum()
         return counts, *(part[:filled].copy() for part in room)
 
@@ -255,6 +281,28 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
         for part in zip(*parts, strict=True)
     )
     return Codes(_row_pointers(counts), nearest, weights), distances
+
+
+def _probes(rows: Rows, groups: AnchorGroups | None, least: int, n_jobs) -> Probes:
+    """The groups in which each row finds ``least`` anchors at least."""
+    if groups is None:
+        return all_in_sight()
+    starts, members = members_by_group(read_only(groups.of_anchor), len(groups.centers))
+    # However small the nearest groups are, so many have enough anchors.
+    enough = np.searchsorted(np.cumsum(np.sort(np.diff(starts))), least) + 1
+    count = min(max(groups.n_probes, int(enough)), len(groups.centers))
+    nearest = find_nearest(rows, groups.centers, count, n_jobs)[0]
+    return Probes(nearest, starts, members, groups.n_probes)
+
+
+def _part(probes: Probes, rows: slice) -> Probes:
+    return probes._replace(nearest=probes.nearest[rows])
+
+
+def _most_in_sight(probes: Probes) -> int:
+    """The most anchors that a row can look at."""
+    sizes = np.sort(np.diff(probes.starts))
+    return int(sizes[len(sizes) - probes.nearest.shape[1] :].sum())
 
 
 def _comparison(rows: Rows, anchors: np.ndarray, compare_all: bool = False):

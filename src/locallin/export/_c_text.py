@@ -184,11 +184,45 @@ CONSTANT = """\
             scores[c] += g * @_intercept[j * @@_SCORES + c];
 """
 
+LOOK = """\
+static inline int @_look(const float *x, int least, int *chosen)
+{
+    float distance[@@_GROUPS];
+    int count = 0;
+    for (int g = 0; g < @@_GROUPS; g++) {
+        const float *v = @_group_centers + (long)g * @@_DIMENSIONS;
+        distance[g] = 0.0f;
+        for (int i = 0; i < @@_DIMENSIONS; i++)
+            distance[g] += (x[i] - v[i]) * (x[i] - v[i]);
+    }
+    for (int p = 0; p < @@_GROUPS && (p < @@_PROBES || count < least); p++) {
+        int g = 0;
+        for (int h = 1; h < @@_GROUPS; h++)
+            if (distance[h] < distance[g])
+                g = h;
+        for (int q = @_group_starts[g]; q < @_group_starts[g + 1]; q++)
+            chosen[count++] = @_group_members[q];
+        distance[g] = INFINITY;
+    }
+    return count;
+}
+"""
+
+# The anchors that a row looks at: all of them, or those of its nearest groups.
+EACH_ANCHOR = "for (int j = 0; j < @@_ANCHORS; j++) {"
+EACH_CHOSEN = """\
+for (int q = 0; q < count; q++) {
+        const int j = chosen[q];"""
+CHOOSE = """\
+    int chosen[@@_ANCHORS];
+    const int count = @_look(PLACE, LEAST, chosen);
+"""
+
 # Newton's method on sum (level - u)+^2 = 1 from above: every step stays above the root.
 ADAPTIVE = """\
     float u[@@_ANCHORS];
     float least = INFINITY, level = 1.0f, total = 0.0f;
-    for (int j = 0; j < @@_ANCHORS; j++) {
+    EACH
         u[j] = PRICE * sqrtf(@_squared_distance(PLACE, j));
         if (u[j] < least)
             least = u[j];
@@ -196,7 +230,7 @@ ADAPTIVE = """\
     for (int step = 0; step < 50; step++) {
         float squares = 0.0f, change;
         total = 0.0f;
-        for (int j = 0; j < @@_ANCHORS; j++) {
+        EACH
             const float room = level - (u[j] - least);
             if (room > 0.0f) {
                 total += room;
@@ -208,7 +242,7 @@ ADAPTIVE = """\
             break;
         level -= change;
     }
-BEGIN    for (int j = 0; j < @@_ANCHORS; j++) {
+BEGIN    EACH
         const float g = (level - (u[j] - least)) / total;
         if (!(g > 0.0f))
             continue;
@@ -219,10 +253,10 @@ NEAREST = """\
     float weights[@@_NEIGHBORS];
     int nearest[@@_NEIGHBORS];
     float total = 0.0f;
-    for (int j = 0; j < @@_ANCHORS; j++) {
+    EACH
         const float square = @_squared_distance(PLACE, j);
-        int p = j < @@_NEIGHBORS ? j : @@_NEIGHBORS - 1;
-        if (j >= @@_NEIGHBORS && !(square < weights[p]))
+        int p = COUNT < @@_NEIGHBORS ? COUNT : @@_NEIGHBORS - 1;
+        if (COUNT >= @@_NEIGHBORS && !(square < weights[p]))
             continue;
         for (; p > 0 && weights[p - 1] > square; p--) {
             weights[p] = weights[p - 1];

@@ -20,6 +20,9 @@ from locallin.kernels.encoding import (
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.chart_machines import has_relative_weights
 
+# A distance that no anchor has, whose square is still a number.
+_FAR = np.float64(1e100)
+
 
 class Inputs(NamedTuple):
     """Names of the rows, and of the rows behind the feature map."""
@@ -133,6 +136,9 @@ def coding_weights(g: Graph, coding, x: str) -> str:
         kind_of_map = "Mul" if metric.ndim == 1 else "MatMul"
         x = g(kind_of_map, g.double(x), np.ascontiguousarray(metric.T))
     distances = _distances(g, x, coding.anchors_)
+    if coding.n_probes is not None:
+        least = 1 if kind == ADAPTIVE else coding.n_neighbors_
+        distances = _in_sight(g, coding, x, distances, least)
     bandwidth = np.asarray(coding.bandwidth_, float)
     if kind == ADAPTIVE:
         return _adaptive(g, g("Mul", distances, bandwidth), len(coding.anchors_))
@@ -151,6 +157,21 @@ def coding_weights(g: Graph, coding, x: str) -> str:
         product = g("Mul", g("Sub", least, near), g("Add", least, near))
         weights = g("Exp", product)
     return g.spread(_normalized(g, weights), where, distances)
+
+
+def _in_sight(g: Graph, coding, x: str, distances: str, least: int) -> str:
+    """Distances to the anchors that a row looks at; the others are far away."""
+    groups = coding.state().groups
+    sizes = np.bincount(groups.of_anchor, minlength=len(groups.centers)).astype(float)
+    to_centers = _distances(g, x, groups.centers)
+    _, order = g.smallest(to_centers, len(sizes))
+    own = g("Gather", sizes, order, axis=0)
+    before = g("Sub", g("CumSum", own, np.int64(1)), own)
+    wanted = g.double(g("Less", before, np.float64(least)))
+    always = np.where(np.arange(len(sizes)) < groups.n_probes, 1.0, 0.0)
+    seen = g.spread(g("Max", wanted, always[None]), order, to_centers)
+    by_anchor = g("Gather", seen, groups.of_anchor.astype(np.int64), axis=1)
+    return g("Where", g("Less", by_anchor, np.float64(0.5)), _FAR, distances)
 
 
 def _adaptive(g: Graph, u: str, m: int) -> str:

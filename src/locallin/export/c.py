@@ -15,6 +15,7 @@ from locallin.export._c_steps import prepared
 from locallin.export._codings import kind_of
 from locallin.export._columns import columns_of_features
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
+from locallin.kernels.groups import members_by_group
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.anchored import AnchoredEstimator
 from locallin.methods.ensemble import Ensemble, number_of_targets
@@ -204,6 +205,7 @@ def _anchored_body(header: "_Header", model, row: Row) -> None:
         else:
             weights = piece.SOFT.replace("PRICE", price)
         walk = piece.NEAREST.replace("WEIGHTS", weights)
+    walk = _at_chosen(header, coding, 1 if kind == ADAPTIVE else k, walk)
     metric = coding.metric_
     if metric is not None:
         header.table("metric", metric)
@@ -227,6 +229,24 @@ def _anchored_body(header: "_Header", model, row: Row) -> None:
             piece.NO_PARTS, piece.LINEAR_PARTS if linear else piece.CONSTANT_PARTS
         ),
     )
+
+
+def _at_chosen(header: "_Header", coding, least: int, walk: str) -> str:
+    """The walk over all anchors, or over those that the row looks at."""
+    groups = coding.state().groups
+    if groups is None:
+        return walk.replace("EACH", piece.EACH_ANCHOR).replace("COUNT", "j")
+    m, count = len(groups.of_anchor), len(groups.centers)
+    starts, members = members_by_group(groups.of_anchor, count)
+    header.size("GROUPS", count)
+    header.size("PROBES", groups.n_probes)
+    header.table("group_centers", groups.centers)
+    header.table("group_starts", starts, kind="int")
+    header.table("group_members", members, kind="int")
+    header.add(piece.LOOK)
+    header.stack += 4 * (m + count)
+    walk = walk.replace("EACH", piece.EACH_CHOSEN).replace("COUNT", "q")
+    return piece.CHOOSE.replace("LEAST", str(least)) + walk
 
 
 def _mean_body(header: "_Header", model, row: Row) -> None:

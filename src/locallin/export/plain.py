@@ -173,11 +173,24 @@ def _member(model, origins: np.ndarray) -> dict[str, Any]:
         "bandwidth": np.atleast_1d(np.asarray(coding.bandwidth_, float)),
         "metric": metric,
         "anchors": _single(coding.anchors_),
+        "groups": _groups(coding),
         "coef": _single(model.coef_),
         "intercept": _single(model.intercept_),
         "map": described,
         "mapped": model.coding_space == "mapped",
         "origins": origins.tolist(),
+    }
+
+
+def _groups(coding) -> dict[str, Any] | None:
+    """The groups of anchors that a row chooses from, where it does."""
+    groups = coding.state().groups
+    if groups is None:
+        return None
+    return {
+        "centers": _single(groups.centers),
+        "ofAnchor": groups.of_anchor.tolist(),
+        "probes": groups.n_probes,
     }
 
 

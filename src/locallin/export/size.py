@@ -35,6 +35,7 @@ _ARRAYS = (
     "coding_.anchors_",
     "coding_.bandwidth_",
     "coding_.metric_",
+    "coding_.group_centers_",
     "atlas_.center_",
     "atlas_.means_",
     "atlas_.components_",
@@ -387,6 +388,8 @@ def _drop_anchors(estimator, X) -> None:
     _set_array(estimator, "coding_.anchors_", coding.anchors_[used])
     if np.ndim(coding.bandwidth_):
         coding.bandwidth_ = coding.bandwidth_[used]
+    if coding.n_probes is not None:
+        coding.anchor_groups_ = coding.anchor_groups_[used]
     coding.n_neighbors_ = min(coding.n_neighbors_, len(used))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from locallin.kernels._jit import jit
+from locallin.kernels.groups import probe
 from locallin.kernels.rows import dot, get_row, n_rows, squared_norm
 
 INVERSE_DISTANCE = 0
@@ -228,8 +229,8 @@ def anchor_distances(rows, anchors, norms, out):
 
 
 @jit
-def nearest_anchors(rows, products, anchors, norms, nearest, distances):
-    """The k nearest anchors of each row, exactly, nearest first.
+def nearest_anchors(rows, products, probes, anchors, norms, nearest, distances):
+    """The k nearest of the anchors that each row looks at, exactly, nearest first.
 
     Parameters
     ----------
@@ -238,6 +239,9 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
         Inner products of rows and anchors, from which candidates are chosen. Without
         them every anchor is a candidate. Distances, and with them the result, are
         computed from the rows themselves either way.
+    probes : Probes
+        The groups of anchors that the rows look at, where they do not look at all
+        anchors; there are no products then.
     anchors : array of shape (m, D)
     norms : array of shape (m,)
         Squared norms of the anchors.
@@ -254,7 +258,9 @@ def nearest_anchors(rows, products, anchors, norms, nearest, distances):
     farthest = np.finfo(distances.dtype).max
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        if products.size > 0:
+        if probes.nearest.size > 0:
+            n_candidates = probe(probes, i, k, candidates)
+        elif products.size > 0:
             n_candidates = _choose_candidates(
                 values, products[i], norms, largest_norm, n_features, k,
                 keys, candidates,
@@ -457,12 +463,12 @@ def _choose_active(
 
 @jit
 def adaptive_codes(
-    rows, products, anchors, norms, mu, counts, nearest, weights, distances
+    rows, products, probes, anchors, norms, mu, counts, nearest, weights, distances
 ):
     """Adaptive coding of each row, as many anchors as it needs.
 
-    As in ``nearest_anchors`` the products, where there are any, only choose the
-    candidates.
+    As in ``nearest_anchors`` the products, or the probes, where there are any, only
+    choose the candidates.
 
     Parameters
     ----------
@@ -470,7 +476,7 @@ def adaptive_codes(
         Price of distance, of all anchors or of each: u_j = mu_j d_j.
     counts : array of shape (n,)
         Output: number of active anchors.
-    nearest, weights, distances : arrays of shape (n * m,)
+    nearest, weights, distances : arrays with room for all candidates of n rows
         Output: the active anchors of each row in ascending order and what belongs to
         them, one row behind the other.
     """
@@ -488,7 +494,9 @@ def adaptive_codes(
     rough = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
-        if products.size > 0:
+        if probes.nearest.size > 0:
+            n_candidates = probe(probes, i, 1, candidates)
+        elif products.size > 0:
             n_candidates = _choose_active(
                 values, products[i], norms, largest_norm, n_features, mu, largest_mu,
                 rough, candidates,

@@ -105,6 +105,7 @@ class AnchoredEstimator(EpochEstimator):
     # Options that a method need not offer.
     feature_map: Any = None
     n_neighbors: int | None = None
+    n_probes: int | None = None
     anchors: Any = "kmeans"
     coding: Any = "adaptive"
     coding_space = "input"

@@ -40,6 +40,11 @@ class DULLSVMClassifier(JointClassifier):
         Whether mu is learned: not, one for all anchors, or one for each, so that an
         anchor can speak for a dense group of rows or for all that is far from others.
         "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on. Needs ``solver="adam"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_dimensions), default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
@@ -214,6 +219,7 @@ class DULLSVMClassifier(JointClassifier):
         perplexity: float | None = None,
         mu: float | None = None,
         bandwidth: str = "auto",
+        n_probes: int | None = None,
         anchors="kmeans",
         metric: str | None = None,
         n_dimensions: int | None = None,
@@ -248,6 +254,7 @@ class DULLSVMClassifier(JointClassifier):
         self.perplexity = perplexity
         self.mu = mu
         self.bandwidth = bandwidth
+        self.n_probes = n_probes
         self.anchors = anchors
         self.metric = metric
         self.n_dimensions = n_dimensions
@@ -300,6 +307,11 @@ class DULLSVMRegressor(JointRegressor):
     bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
         Whether the bandwidth is learned: not, one for all anchors, or one for each.
         "auto" is "per-anchor".
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     anchors : {"kmeans", "random"} or array-like of shape (n_anchors, n_dimensions), \
             default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
@@ -441,6 +453,7 @@ class DULLSVMRegressor(JointRegressor):
         perplexity: float | None = None,
         mu: float | None = None,
         bandwidth: str = "auto",
+        n_probes: int | None = None,
         anchors="kmeans",
         metric: str | None = None,
         n_dimensions: int | None = None,
@@ -470,6 +483,7 @@ class DULLSVMRegressor(JointRegressor):
         self.perplexity = perplexity
         self.mu = mu
         self.bandwidth = bandwidth
+        self.n_probes = n_probes
         self.anchors = anchors
         self.metric = metric
         self.n_dimensions = n_dimensions

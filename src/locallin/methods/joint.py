@@ -77,6 +77,7 @@ class JointEstimator(AnchoredEstimator):
         "coding_space": [StrOptions({"input", "mapped"})],
         "metric": [StrOptions({"scale", "linear"}), None],
         "n_dimensions": [Interval(Integral, 1, None, closed="left"), None],
+        "n_probes": [Interval(Integral, 1, None, closed="left"), None],
         "metric_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "anchor_rate": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
@@ -294,6 +295,7 @@ class JointEstimator(AnchoredEstimator):
         coding = copy(self.coding_)
         coding.anchors_, coding.metric_ = anchors, metric
         coding.bandwidth_ = bandwidth if bandwidth.size > 1 else bandwidth.item()
+        coding.regroup()
         return coding
 
     def _learned_attributes(self, coef, intercept, *moved) -> dict:
@@ -380,6 +382,11 @@ class JointClassifier(JointEstimator, AnchoredClassifier):
             raise ValueError(
                 f"metric={self.metric!r} is learned by solver='adam' only: with "
                 "solver='sgd' leave metric=None."
+            )
+        if self.n_probes is not None and self.solver != "adam":
+            raise ValueError(
+                f"n_probes={self.n_probes} is for solver='adam' only: the paper's "
+                "steps, solver='sgd', look at all anchors. Leave n_probes=None."
             )
         if self.solver == "adam" and self.t0 != "auto":
             raise ValueError(

@@ -65,6 +65,11 @@ class LLSVMClassifier(AnchoredClassifier):
         "inverse-distance" the paper's own
         :class:`~locallin.coding.InverseDistanceCoding`. An object of one of these
         classes brings its own anchors and neighbours.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_features), default="kmeans"
         Where the anchors come from: see :func:`locallin.anchors.choose_anchors`.
@@ -214,6 +219,7 @@ class LLSVMClassifier(AnchoredClassifier):
     _parameter_constraints: dict = {
         **AnchoredClassifier._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_probes": [Interval(Integral, 1, None, closed="left"), None],
         "coding": [StrOptions(set(CODINGS)), Coding],
         "local_model": [StrOptions({"linear", "constant"})],
         "alpha": [
@@ -232,6 +238,7 @@ class LLSVMClassifier(AnchoredClassifier):
         *,
         n_neighbors: int | None = None,
         coding="adaptive",
+        n_probes: int | None = None,
         anchors="kmeans",
         local_model: str = "linear",
         feature_map=None,
@@ -259,6 +266,7 @@ class LLSVMClassifier(AnchoredClassifier):
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
         self.coding = coding
+        self.n_probes = n_probes
         self.anchors = anchors
         self.local_model = local_model
         self.feature_map = feature_map

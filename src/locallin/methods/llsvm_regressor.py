@@ -56,6 +56,11 @@ class LLSVMRegressor(AnchoredRegressor):
     coding : {"adaptive", "soft", "inverse-distance"} or coding object, \
             default="adaptive"
         Local coordinates. They are those of :class:`~locallin.LLSVMClassifier`.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     anchors : {"kmeans", "random"} or array-like of shape (n_anchors, n_dimensions), \
             default="kmeans"
         Where the anchors are: see :func:`locallin.anchors.choose_anchors`.
@@ -153,6 +158,7 @@ class LLSVMRegressor(AnchoredRegressor):
     _parameter_constraints: dict = {
         **AnchoredRegressor._parameter_constraints,
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_probes": [Interval(Integral, 1, None, closed="left"), None],
         "coding": [StrOptions(set(CODINGS)), Coding],
         "local_model": [StrOptions({"linear", "constant"})],
         "feature_map": [HasMethods(["fit", "transform"]), None],
@@ -168,6 +174,7 @@ class LLSVMRegressor(AnchoredRegressor):
         *,
         n_neighbors: int | None = None,
         coding="adaptive",
+        n_probes: int | None = None,
         anchors="kmeans",
         local_model: str = "linear",
         feature_map=None,
@@ -189,6 +196,7 @@ class LLSVMRegressor(AnchoredRegressor):
         self.n_anchors = n_anchors
         self.n_neighbors = n_neighbors
         self.coding = coding
+        self.n_probes = n_probes
         self.anchors = anchors
         self.local_model = local_model
         self.feature_map = feature_map

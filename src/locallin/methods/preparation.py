@@ -180,7 +180,7 @@ def check_coding(estimator) -> None:
     """Refuse settings of anchors beside a coding that is an object."""
     if isinstance(estimator.coding, str):
         return
-    for name in ("n_anchors", "n_neighbors", "anchors"):
+    for name in ("n_anchors", "n_neighbors", "n_probes", "anchors"):
         default = signature(type(estimator)).parameters[name].default
         if getattr(estimator, name) is not default:
             raise ValueError(
@@ -499,7 +499,9 @@ def _new_coding(estimator, anchors, given: FitInput) -> Coding:
     if isinstance(anchors, str):
         usual = rule_of_rows(estimator, given, USUAL_ANCHORS)
         n_anchors = estimator.n_anchors or usual
-    coding = CODINGS[estimator.coding](n_anchors, anchors=anchors, random_state=seed)
+    coding = CODINGS[estimator.coding](
+        n_anchors, anchors=anchors, n_probes=estimator.n_probes, random_state=seed
+    )
     _set_neighbors(coding, estimator.n_neighbors, n_anchors)
     names = estimator.rules.coding_parameters
     return coding.set_params(**{name: getattr(estimator, name) for name in names})

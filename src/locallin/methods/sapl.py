@@ -41,6 +41,11 @@ class SAPLClassifier(JointClassifier):
     bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
         Whether the bandwidth is learned: not, one for all anchors, or one for each.
         "auto" is "per-anchor" with ``solver="adam"``, "fixed" with ``solver="sgd"``.
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on. Needs ``solver="adam"``.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_dimensions), default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
@@ -215,6 +220,7 @@ class SAPLClassifier(JointClassifier):
         perplexity: float | None = None,
         beta: float | None = None,
         bandwidth: str = "auto",
+        n_probes: int | None = None,
         anchors="kmeans",
         metric: str | None = None,
         n_dimensions: int | None = None,
@@ -250,6 +256,7 @@ class SAPLClassifier(JointClassifier):
         self.perplexity = perplexity
         self.beta = beta
         self.bandwidth = bandwidth
+        self.n_probes = n_probes
         self.anchors = anchors
         self.metric = metric
         self.n_dimensions = n_dimensions
@@ -309,6 +316,11 @@ class SAPLRegressor(JointRegressor):
     bandwidth : {"auto", "fixed", "shared", "per-anchor"}, default="auto"
         Whether the bandwidth is learned: not, one for all anchors, or one for each.
         "auto" is "per-anchor".
+    n_probes : int or None, default=None
+        Number of groups of anchors that a row looks at. Its neighbours are the nearest
+        among their anchors, found at a cost that grows with the root of ``n_anchors``;
+        8 are enough for nearly all that are nearest. None looks at all anchors. Groups
+        pay from about 2000 anchors on.
     anchors : {"kmeans", "random"} or array-like of shape (n_anchors, n_dimensions), \
             default="kmeans"
         Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
@@ -451,6 +463,7 @@ class SAPLRegressor(JointRegressor):
         perplexity: float | None = None,
         beta: float | None = None,
         bandwidth: str = "auto",
+        n_probes: int | None = None,
         anchors="kmeans",
         metric: str | None = None,
         n_dimensions: int | None = None,
@@ -481,6 +494,7 @@ class SAPLRegressor(JointRegressor):
         self.perplexity = perplexity
         self.beta = beta
         self.bandwidth = bandwidth
+        self.n_probes = n_probes
         self.anchors = anchors
         self.metric = metric
         self.n_dimensions = n_dimensions

@@ -120,10 +120,26 @@ const localModel = (function () {
     },
   };
 
+  // The anchors that a row looks at: all, or those of its nearest groups.
+  function inSight(member, place) {
+    const anchors = Array.from({ length: member.anchors.shape[0] }, (_, j) => j);
+    if (member.groups === null) return anchors;
+    const { centers, ofAnchor, probes } = member.groups;
+    const least = member.coding === "adaptive" ? 1 : member.neighbors;
+    const far = distances(centers, place);
+    const nearest = Array.from(far, (_, g) => g).sort((a, b) => far[a] - far[b]);
+    const seen = [];
+    for (let p = 0; p < nearest.length && (p < probes || seen.length < least); p++) {
+      seen.push(...anchors.filter((j) => ofAnchor[j] === nearest[p]));
+    }
+    return seen;
+  }
+
   // Anchors with their weights, the heaviest first.
   function weights(member, row) {
-    const far = distances(member.anchors, throughMetric(member.metric, row));
-    const order = Array.from(far, (_, j) => j);
+    const place = throughMetric(member.metric, row);
+    const far = distances(member.anchors, place);
+    const order = inSight(member, place);
     const bandwidth = (j) => member.bandwidth[member.bandwidth.length > 1 ? j : 0];
     const price = {
       adaptive: (j) => bandwidth(j) * far[j],

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from locallin.engine.groups import group_anchors
 from locallin.engine.matrix import (
     BatchRows,
     CodingState,
@@ -59,6 +60,8 @@ _STEPS_OF_WARM_UP = 50
 _STEPS_TO_HALF = 3000
 # Batches between two evaluations of the diversity term, about.
 _DIVERSITY_EVERY = 20
+# Batches after which anchors that have moved are put into groups anew.
+_GROUPS_EVERY = 50
 # Multiplications of a batch with one local model each from which on threads pay, and
 # their number at the most.
 _WORK_FOR_THREADS = 10_000
@@ -397,6 +400,9 @@ def _adam_epoch(
     views = (problem.X,) if same else (problem.X, problem.features)
     batch_rows = BatchRows(views, len(batches[0]))
     for number, chosen in enumerate(batches):
+        if coding.groups is not None and number % _GROUPS_EVERY == 0:
+            groups = group_anchors(coding.anchors, coding.groups.n_probes)
+            coding = coding._replace(groups=groups)
         rows = batch_rows.pick(chosen)
         batch, widths, sums = differentiate(
             problem, parameters, coding, chosen, rows, team
