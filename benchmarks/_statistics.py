@@ -40,7 +40,7 @@ def compare(ours: Errors, peer: Errors) -> dict[str, float]:
         "sets": len(difference),
         "mean_difference": round(float(difference.mean()), 3),
         "ahead": int((difference < 0).sum()),
-        "p": round(float(wilcoxon(difference).pvalue), 4) if difference.any() else 1.0,
+        "p": float(wilcoxon(difference).pvalue) if difference.any() else 1.0,
     }
 
 
