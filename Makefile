@@ -6,7 +6,7 @@ RESULTS ?= .cache/results
 # Whoever has nothing left to do takes tests from the others.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help demo test test-slow test-all test-lowest lint docs walk bench check-dist \
+.PHONY: help demo test test-slow test-all test-lowest lint docs walk bench check-dist dist \
     clean clean-all
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make bench        measure: make bench DATA=folder"
 	@echo "make test-lowest  make test on the oldest versions that are allowed"
 	@echo "make check-dist   build what would be released, and try it"
+	@echo "make dist         the same, kept in dist/ to be uploaded"
 	@echo "make clean        remove what was built; make clean-all: also .venv"
 
 demo: .venv/ready
@@ -71,8 +72,14 @@ bench: .venv/ready
 	done
 
 check-dist: .venv/ready
-	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m pip install --quiet build twine
 	$(BIN)/python tools/check_dist.py
+
+# The same, kept in dist/: what a person uploads, with twine upload dist/*.
+dist: .venv/ready
+	rm -rf dist
+	$(BIN)/python -m pip install --quiet build twine
+	$(BIN)/python tools/check_dist.py dist
 
 clean:
 	rm -rf build dist demo .cache docs/_build docs/generated docs/gallery

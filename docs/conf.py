@@ -17,7 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "paper"]
 templates_path = ["_templates"]
 # Formulas and tables stand in indented blocks; Python is marked as such.
 highlight_language = "none"

@@ -151,3 +151,11 @@ def test_notebooks_run_from_top_to_bottom(script, tmp_path):
     # Nothing but the folder that the page names is left behind.
     made = {path.name for path in tmp_path.iterdir()}
     assert made <= {script.name, f"{script.stem}.ipynb", "demo"}
+
+
+def test_the_paper_cites_what_its_list_holds():
+    paper = (DOCS / "paper" / "paper.md").read_text()
+    known = re.findall(
+        r"^@\w+\{(\w+),", (DOCS / "paper" / "paper.bib").read_text(), re.M
+    )
+    assert set(re.findall(r"@([a-z]+\d{4})", paper)) == set(known)

@@ -2,8 +2,10 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,20 @@ def test_public_names_are_there():
 def test_the_version_is_written_once_and_cited():
     citation = (ROOT / "CITATION.cff").read_text().splitlines()
     assert f"version: {locallin.__version__}" in citation
-    assert locallin.__version__ not in (ROOT / "pyproject.toml").read_text()
+    assert f'"{locallin.__version__}"' not in (ROOT / "pyproject.toml").read_text()
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    assert f'{{% set version = "{locallin.__version__}" %}}' in recipe
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert f"\n## {locallin.__version__}" in changes
+
+
+def test_the_recipe_asks_for_what_the_package_asks_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {f"python {project['requires-python']}"}
+    wanted |= {need.replace(">=", " >=") for need in project["dependencies"]}
+    recipe = (ROOT / "recipe" / "meta.yaml").read_text()
+    block = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.M)[1]
+    assert set(re.findall(r"- (.+)", block)) == wanted
 
 
 def test_type_checkers_are_told_to_read_the_annotations():

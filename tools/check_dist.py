@@ -1,7 +1,8 @@
 """Build what would be released, and try it where nothing of the clone is in reach.
 
 The source distribution must hold every file of the clone, and a part of the tests must
-pass in it. The wheel must work in an empty environment: fit, report, the command.
+pass in it. The wheel must work in an empty environment: fit, report, the command. What an
+index asks for is checked by twine. With a folder as argument, what was built stays there.
 """
 
 import os
@@ -63,16 +64,25 @@ def check_wheel(wheel, folder):
     run(commands / "locallin", "info", "digits.model", "--trust", cwd=folder)
 
 
-def main():
+def main(folder=None):
     with tempfile.TemporaryDirectory() as name:
-        built, unpacked, tried = (Path(name, n) for n in ("built", "source", "wheel"))
+        unpacked, tried = (Path(name, n) for n in ("source", "wheel"))
         unpacked.mkdir()
         tried.mkdir()
+        built = Path(name, "built") if folder is None else Path(folder).resolve()
+        if built.exists() and any(built.iterdir()):
+            raise SystemExit(
+                f"{built} holds files of an earlier build: remove it first"
+            )
         run(sys.executable, "-m", "build", "--outdir", built, CLONE, cwd=name)
+        files = sorted(built.iterdir())
+        run(sys.executable, "-m", "twine", "check", "--strict", *files, cwd=name)
         check_source(next(built.glob("*.tar.gz")), unpacked)
         check_wheel(next(built.glob("*.whl")), tried)
     print("Source distribution and wheel work.")
+    if folder is not None:
+        print(f"In {built}: {', '.join(file.name for file in files)}")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.methods.sapl import SAPLClassifier as SAPLClassifier
     from locallin.methods.sapl import SAPLRegressor as SAPLRegressor
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOME = {
     "LocallyLinearClassifier": "locallin.methods.locally_linear",
