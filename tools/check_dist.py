@@ -1,8 +1,8 @@
 """Build what would be released, and try it where nothing of the clone is in reach.
 
 The source distribution must hold every file of the clone, and a part of the tests must
-pass in it. The wheel must work in an empty environment: fit, report, the command. What an
-index asks for is checked by twine. With a folder as argument, what was built stays there.
+pass in it. The wheel must work in an empty environment: fit, report, the command. What
+an index asks for is checked by twine. With a folder as argument, what is built stays.
 """
 
 import os
