@@ -1,9 +1,13 @@
 """Sphinx configuration. ``make docs`` builds the site; nothing comes from a network."""
 
 import re
+import sys
 from pathlib import Path
 
 import locallin
+
+sys.path.insert(0, str(Path(__file__).parent))
+import _digits
 
 project = "locallin"
 author = "The locallin developers"
@@ -104,7 +108,8 @@ html_theme_options = {
 }
 # Pages without pages below them have no use for a second list of pages.
 html_sidebars = {
-    name: [] for name in ("index", "start", "faq", "benchmarks", "extending")
+    name: []
+    for name in ("index", "start", "faq", "playground", "benchmarks", "extending")
 }
 
 
@@ -130,8 +135,15 @@ def gallery_links(app, docname, source):
     )
 
 
+def playground(app, error):
+    """Fit the playground's model; it is part of the site, not of the clone."""
+    if error is None and app.builder.format == "html":
+        _digits.write(Path(app.outdir) / "_static")
+
+
 def setup(app):
     """Register what the settings above cannot say."""
     app.connect("source-read", gallery_links)
+    app.connect("build-finished", playground)
     app.connect("autodoc-skip-member", ours)
     app.connect("autodoc-process-docstring", shapes, priority=400)  # before numpydoc
