@@ -1,6 +1,7 @@
 """The command line with labels that are numbers."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,6 +90,13 @@ def test_predictions_intervals_and_reasons(capsys, flats):
     run(capsys, "convert", "m.skops", "m.h")
     with open("m.h") as file:
         assert "static inline float model_predict(const float *x)" in file.read()
+    scores, _ = result(capsys, "evaluate", "m.skops", "flats.csv")
+    truth = flats["price"].to_numpy()
+    inside = (table[:, 1] <= truth) & (truth <= table[:, 2])
+    assert scores["interval_coverage"] == pytest.approx(inside.mean(), abs=0.01)
+    page, _ = result(capsys, "report", "m.skops", "flats.csv", "m.html")
+    assert page["r2"] == pytest.approx(scores["r2"])
+    assert ">Intervals</h2>" in Path("m.html").read_text()
 
 
 @pytest.mark.parametrize("method", ["du", "ll", "sapl"])
@@ -127,6 +135,15 @@ def test_what_does_not_go_together_is_named(capsys, flats):
     more = ["--label", "place", "--method", "du", "--epsilon", "1"]
     error = run(capsys, *train, *more, "--task", "classification", code=2).err
     assert "--epsilon is for --task regression" in error
-    run(capsys, *train, "--label", "price", *QUICK)
-    error = run(capsys, "report", "m.skops", "flats.csv", "m.html", code=1).err
-    assert "report needs a classifier" in error
+
+
+def test_quantiles_are_judged_by_their_own_loss(capsys, flats):
+    train = ["train", "sizes.csv", "m.skops", "--task", "regression", "--method", "du"]
+    run(capsys, *train, "--loss", "pinball", "--quantile", "0.8", "--n-anchors", "5")
+    found, _ = result(capsys, "evaluate", "m.skops", "sizes.csv")
+    lines = run(capsys, "predict", "m.skops", "sizes.csv").out.splitlines()
+    missing = flats["price"].to_numpy() - np.array(lines, float)
+    wanted = np.maximum(0.8 * missing, -0.2 * missing).mean()
+    assert found["pinball"] == pytest.approx(wanted, rel=1e-4)
+    low, high = found["intervals"]["pinball"]
+    assert low < wanted < high

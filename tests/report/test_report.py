@@ -640,7 +640,7 @@ def test_wrong_arguments(moons):
             report(clf, X, rows=rows)
     with pytest.raises(ValueError, match="feature_names has 3 names"):
         report(clf, X, feature_names=["a", "b", "c"])
-    with pytest.raises(TypeError, match=r"report needs a classifier of locallin.*Log"):
+    with pytest.raises(TypeError, match=r"report needs a classifier or .*Log"):
         report(LogisticRegression().fit(X, y), X)
     with pytest.raises(NotFittedError):
         report(LLSVMClassifier(), X)

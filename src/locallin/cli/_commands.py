@@ -19,7 +19,7 @@ from locallin.cli._scores import (
     class_lines,
     confusion_lines,
     figure_lines,
-    number_scores,
+    number_figures,
     overall_scores,
     ranking_figures,
     reliability_lines,
@@ -45,8 +45,9 @@ from locallin.data.predictions import prediction_function, write_columns
 from locallin.engine.files import replacing
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.inspection.columns import is_missing, is_number
+from locallin.inspection.quality import number_scores
 from locallin.inspection.text import plain, shown_value
-from locallin.inspection.unwrap import model_in
+from locallin.inspection.unwrap import interval_function, model_in
 
 _ROWS_AT_ONCE = 16384
 # Classes whose confusions are still a table to look at.
@@ -178,10 +179,11 @@ def _predictions(model: Model, args, method: str) -> Iterator[tuple]:
 
 def _intervals(model: Model, X) -> tuple[list[str], list[np.ndarray]]:
     """Names and columns: what is predicted, and the ends of its interval."""
-    X = X if model.scaler is None else model.scaler.transform(X)
-    ends = model.classifier.predict_interval(X, _COVERAGE)
+    ask = interval_function(model.estimator)
+    assert ask is not None  # predict has looked
+    ends = ask(X, _COVERAGE)
     names = ["prediction", "lower", "upper"]
-    return names, [model.classifier.predict(X), *ends.T]
+    return names, [model.estimator.predict(X), *ends.T]
 
 
 def evaluate(args) -> int:
@@ -189,9 +191,10 @@ def evaluate(args) -> int:
     model = load_model(args.model, args.trust)
     truth, predicted, scores = _truth_and_predictions(model, args)
     if is_regressor(model.classifier):
-        args.method = None
-        result = number_scores(as_numbers(args, truth), predicted)
-        show(args, result, pairs(result))
+        own = getattr(model.classifier, "loss", None) == "pinball"
+        quantile = model.classifier.quantile if own else None
+        result = number_figures(as_numbers(args, truth), predicted, quantile, scores)
+        show(args, result, figure_lines(result))
         return 0
     classes = np.asarray(model.classifier.classes_)
     strange = np.setdiff1d(truth, classes)
@@ -221,8 +224,11 @@ def evaluate(args) -> int:
 
 
 def _truth_and_predictions(model: Model, args):
-    """Labels, predicted ones, and probabilities or scores or None."""
+    """Labels, predicted ones, and probabilities, scores, intervals or None."""
     method = next((m for m in _RANKING if hasattr(model.estimator, m)), None)
+    ask = None if method is None else getattr(model.estimator, method)
+    if is_regressor(model.classifier):
+        ask = interval_function(model.estimator)
     truth, predicted, scores = [], [], []
     for X, y, _ in model_blocks(model, args, labels=True):
         if y is None:
@@ -231,8 +237,11 @@ def _truth_and_predictions(model: Model, args):
             )
         truth.append(y)
         predicted.append(model.estimator.predict(X))
-        if method is not None:
-            scores.append(getattr(model.estimator, method)(X))
+        if ask is not None:
+            try:
+                scores.append(ask(X))
+            except ValueError:  # intervals need more held-out rows
+                ask = None
     return (
         np.concatenate(truth),
         np.concatenate(predicted),

@@ -1,21 +1,25 @@
 """The command that writes a page about a model."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_regressor
 
 from locallin.cli._files import Model, check_output, load_model
 from locallin.cli._output import pairs, show
 from locallin.cli._serving import model_blocks
+from locallin.cli._tables import as_numbers
 from locallin.data.frames import is_frame, on_top
 from locallin.engine.files import replacing
-from locallin.report.build import build_report
+from locallin.report.build import Evaluation, NumberEvaluation, build_report
 
 
 def report(args) -> int:
     """Write a page about a model and what it does on a file."""
     path = check_output(args.out, args.force)
     model = load_model(args.model, args.trust)
-    X, y, names = _all_rows(model, args)
+    X, y, names = all_rows(model, args)
     content, data = build_report(
         model.estimator,
         X,
@@ -28,8 +32,6 @@ def report(args) -> int:
     )
     with replacing(path) as file:
         file.write_text(content, encoding="utf-8")
-    evaluation = data.evaluation
-    labelled = evaluation.truth is not None
     result = {
         "model": args.model,
         "out": str(path),
@@ -37,15 +39,24 @@ def report(args) -> int:
         "rows": data.n_rows,
         "explained_rows": len(data.explained.rows),
         "local_models": len(data.regions),
-        "accuracy": evaluation.accuracy,
-        "interval": list(evaluation.interval) if labelled else None,
+        **_quality(data.evaluation),
         "not_explained": data.explained.missing,
     }
     show(args, result, pairs(result))
     return 0
 
 
-def _all_rows(model: Model, args):
+def _quality(evaluation: Evaluation | NumberEvaluation) -> dict[str, Any]:
+    if isinstance(evaluation, NumberEvaluation):
+        return {name: evaluation.figures.get(name) for name in ("rmse", "mae", "r2")}
+    labelled = evaluation.truth is not None
+    return {
+        "accuracy": evaluation.accuracy,
+        "interval": list(evaluation.interval) if labelled else None,
+    }
+
+
+def all_rows(model: Model, args):
     """Rows, labels and names of a file; None where there are no labels, or names."""
     parts, labels, kept = zip(
         *model_blocks(model, args, labels=not args.no_labels), strict=True
@@ -58,4 +69,7 @@ def _all_rows(model: Model, args):
     names = None
     if model.about.get("id") is not None and kept[0]:
         names = [str(name) for part in kept for name in next(iter(part.values()))]
-    return X, np.concatenate(labels) if known else None, names
+    if not known:
+        return X, None, names
+    y = np.concatenate(labels)
+    return X, as_numbers(args, y) if is_regressor(model.classifier) else y, names

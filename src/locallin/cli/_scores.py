@@ -9,6 +9,7 @@ from locallin.inspection.quality import (
     are_probabilities,
     intervals,
     judged_chances,
+    number_scores,
     ranking_scores,
     reliability,
     wilson,
@@ -90,17 +91,24 @@ def reliability_lines(bins: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def number_scores(truth: np.ndarray, predicted: np.ndarray) -> dict[str, Any]:
-    """Root mean squared and mean absolute error, and R2; None where y is the same."""
-    missing = truth - predicted
-    error = float(np.mean(missing**2))
-    variance = float(truth.var())
-    return {
-        "rows": len(truth),
-        "rmse": error**0.5,
-        "mae": float(np.mean(np.abs(missing))),
-        "r2": 1 - error / variance if variance > 0 else None,
-    }
+def number_figures(truth, predicted, quantile, ends) -> dict[str, Any]:
+    """Figures of predicted numbers, and the intervals of these.
+
+    ``quantile`` is what was to be predicted, or None; ``ends`` are those of intervals,
+    (n, 2), or None.
+    """
+
+    def figures(rows):
+        return number_scores(truth[rows], predicted[rows], quantile)
+
+    found = {"rows": len(truth), **number_scores(truth, predicted, quantile)}
+    known = intervals(figures, len(truth))
+    if ends is not None:
+        inside = (truth >= ends[:, 0]) & (truth <= ends[:, 1])
+        found["interval_coverage"] = float(inside.mean())
+        found["interval_width"] = float(np.mean(ends[:, 1] - ends[:, 0]))
+        known["interval_coverage"] = wilson(int(inside.sum()), len(inside))
+    return {**found, "intervals": known}
 
 
 def confusion_lines(confusion: np.ndarray, labels) -> list[str]:

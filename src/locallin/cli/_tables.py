@@ -111,10 +111,10 @@ def find_task(args, columns: Columns, y: np.ndarray) -> str:
 
 def as_numbers(args, y: np.ndarray) -> np.ndarray:
     """Labels as numbers, or an error that says what they are."""
-    if args.method is not None and args.method not in REGRESSORS:
+    method = getattr(args, "method", None)
+    if method is not None and method not in REGRESSORS:
         raise UsageError(
-            f"--task regression is for --method {', '.join(REGRESSORS)}, not "
-            f"{args.method}"
+            f"--task regression is for --method {', '.join(REGRESSORS)}, not {method}"
         )
     try:
         return np.asarray(y).astype(float)

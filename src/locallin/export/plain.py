@@ -1,4 +1,4 @@
-"""A fitted classifier as plain data: arrays, numbers and names, and what to do."""
+"""A fitted model as plain data: arrays, numbers and names, and what to do."""
 
 from base64 import b64encode
 from typing import Any
@@ -10,8 +10,9 @@ from locallin.encoding.plan import Plan
 from locallin.export._codings import kind_of
 from locallin.export._scalers import affine
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE, SOFT_ASSIGNMENT
-from locallin.methods.anchored import AnchoredClassifier
-from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.anchored import AnchoredEstimator
+from locallin.methods.ensemble import Ensemble, number_of_targets
+from locallin.methods.regression import ScoringRegressor
 
 _CODINGS = {
     ADAPTIVE: "adaptive",
@@ -20,20 +21,21 @@ _CODINGS = {
 }
 
 
-def plain_model(steps: list, classifier) -> dict[str, Any]:
+def plain_model(steps: list, model) -> dict[str, Any]:
     """What a program needs to score a row, from its columns to its probabilities.
 
     The row is given in numbers, as ``TableEncoder.to_numbers`` writes it where the
     first step is one. ``steps`` then make features of it, each member a score of
     these, and ``link`` probabilities of their sum times ``factor``. ``origins`` are
-    the columns that features come from.
+    the columns that features come from. A regressor has no classes, and its scores
+    are what it predicts.
 
     Parameters
     ----------
     steps : list of transformers
-        Those before the classifier: TableEncoder as the first, and any number of
+        Those before the model: TableEncoder as the first, and any number of
         PiecewiseLinearEncoder, StandardScaler, MinMaxScaler and MaxAbsScaler.
-    classifier : fitted classifier
+    model : fitted classifier or regressor
         One with anchors, or the mean of several.
 
     Returns
@@ -45,27 +47,33 @@ def plain_model(steps: list, classifier) -> dict[str, Any]:
     Raises
     ------
     TypeError, ValueError
-        Where a step or a classifier is none of these. The message is a clause that
+        Where a step or a model is none of these. The message is a clause that
         says which.
     """
-    first = steps[0] if steps else classifier
+    first = steps[0] if steps else model
     origins = np.arange(first.n_features_in_)
     described = []
     for place, step in enumerate(steps):
         made, own = _step(step, first=place == 0)
         described.append(made)
         origins = origins if own is None else origins[own]
-    members, factor = [classifier], 1.0
-    if isinstance(classifier, EnsembleClassifier):
-        members = classifier.members_
-        factor = classifier.scale_ / len(members)
+    members, factor = [model], 1.0
+    if isinstance(model, Ensemble):
+        members = model.members_
+        factor = getattr(model, "scale_", 1.0) / len(members)
+    if isinstance(model, ScoringRegressor):
+        n_classes, n_scores = 0, number_of_targets(model)
+    else:
+        n_classes = len(model.classes_)
+        n_scores = 1 if n_classes == 2 else n_classes
     return {
         "columns": int(first.n_features_in_),
-        "classes": len(classifier.classes_),
+        "classes": n_classes,
+        "scores": n_scores,
         "steps": described,
         "members": [_member(member, origins) for member in members],
         "factor": float(factor),
-        "link": _link(classifier),
+        "link": _link(model),
     }
 
 
@@ -101,7 +109,7 @@ def _step(step, *, first: bool) -> tuple[dict[str, Any], np.ndarray | None]:
         return _lines(step), step.get_feature_origins()
     scaler = affine(step)
     if scaler is None:
-        raise TypeError(f"{type(step).__name__} stands before the classifier")
+        raise TypeError(f"{type(step).__name__} stands before the model")
     return {"kind": "affine", "shift": scaler[0], "factor": scaler[1]}, None
 
 
@@ -157,7 +165,7 @@ def _levels(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _member(model, origins: np.ndarray) -> dict[str, Any]:
-    if not isinstance(model, AnchoredClassifier):
+    if not isinstance(model, AnchoredEstimator):
         raise TypeError(f"{type(model).__name__} has no local models at anchors")
     coding, mapping = model.coding_, getattr(model, "feature_map_", None)
     described = None

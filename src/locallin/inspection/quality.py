@@ -1,4 +1,4 @@
-"""How good probabilities and rankings are, with intervals."""
+"""How good probabilities, rankings and numbers are, with intervals."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from scipy.stats import binomtest, rankdata
 # Rows of a draw of the bootstrap, and draws.
 _DRAWN, _DRAWS = 5000, 100
 _BINS = 10
+# Figures that are not between 0 and 1.
+_LIMITS = {
+    "r2": (-np.inf, 1.0),
+    **dict.fromkeys(("log_loss", "brier", "rmse", "mae", "pinball"), (0.0, np.inf)),
+}
 
 
 def wilson(hits: int, n: int) -> tuple[float, float]:
@@ -151,6 +156,38 @@ def reliability(chance: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
     return found
 
 
+def number_scores(
+    truth: np.ndarray, predicted: np.ndarray, quantile: float | None = None
+) -> dict[str, Any]:
+    """Figures of predicted numbers.
+
+    Parameters
+    ----------
+    truth, predicted : ndarray of shape (n_samples,)
+        Numbers.
+    quantile : float, default=None
+        The quantile that was to be predicted, if it was one.
+
+    Returns
+    -------
+    dict
+        Root mean squared and mean absolute error, R2, None where all of y are the
+        same, and of a quantile the pinball loss.
+    """
+    missing = truth - predicted
+    error = float(np.mean(missing**2))
+    variance = float(truth.var())
+    found: dict[str, Any] = {
+        "rmse": error**0.5,
+        "mae": float(np.mean(np.abs(missing))),
+        "r2": 1 - error / variance if variance > 0 else None,
+    }
+    if quantile is not None:
+        costs = np.maximum(quantile * missing, (quantile - 1) * missing)
+        found["pinball"] = float(np.mean(costs))
+    return found
+
+
 def intervals(
     figures: Callable[[np.ndarray], dict[str, Any]], n: int
 ) -> dict[str, tuple[float, float]]:
@@ -172,7 +209,6 @@ def intervals(
         if value is None or len(values) < _DRAWS // 2:
             continue
         reach = 1.96 * float(np.std(values)) * np.sqrt(size / n)
-        low, high = value - reach, value + reach
-        bounded = name != "log_loss" and name != "brier"
-        found[name] = max(low, 0.0), min(high, 1.0) if bounded else high
+        least, most = _LIMITS.get(name, (0.0, 1.0))
+        found[name] = max(value - reach, least), min(value + reach, most)
     return found

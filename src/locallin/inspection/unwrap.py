@@ -8,6 +8,7 @@ the column that it comes from.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -127,6 +128,19 @@ def target_steps(estimator) -> list:
         else:
             estimator = _inside(estimator)
     return found
+
+
+def interval_function(estimator) -> Callable[..., np.ndarray] | None:
+    """What tells intervals of rows, also at the end of pipelines and searches."""
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    if hasattr(estimator, "predict_interval"):
+        return estimator.predict_interval
+    if not isinstance(estimator, Pipeline):
+        return None
+    ask, before = interval_function(estimator.steps[-1][1]), estimator[:-1]
+    if ask is None or not len(before):
+        return ask
+    return lambda X, coverage=0.9: ask(before.transform(X), coverage)
 
 
 def is_regressor(model) -> bool:

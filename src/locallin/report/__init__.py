@@ -1,4 +1,4 @@
-"""A fitted classifier on a data set, as one HTML page."""
+"""A fitted model on a data set, as one HTML page."""
 
 from locallin.report.build import Report, report
 

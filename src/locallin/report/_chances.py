@@ -49,7 +49,7 @@ def chance_figures(evaluation: Evaluation) -> str:
     bins = reliability(chance, right)
     of = "the predicted class" if chances.shape[1] > 2 else evaluation.labels[1]
     figures = [
-        _figure(
+        unit_figure(
             "Reliability", f"probability of {of}", "share that came true",
             [(one["probability"], one["share"]) for one in bins],
             bars=[(one["probability"], one["low"], one["high"]) for one in bins],
@@ -60,11 +60,13 @@ def chance_figures(evaluation: Evaluation) -> str:
         falls, hits = roc_curve(right, chance)
         roc = _thinned(falls, hits)
         figures.append(
-            _figure("ROC", "share of others", f"share of {of}", roc, diagonal=True)
+            unit_figure("ROC", "share of others", f"share of {of}", roc, diagonal=True)
         )
         precision, recall = precision_curve(right, chance)
         points = _thinned(recall, precision)
-        figures.append(_figure("Precision and recall", "recall", "precision", points))
+        figures.append(
+            unit_figure("Precision and recall", "recall", "precision", points)
+        )
     return f'<div class="curves">{"".join(figures)}</div>'
 
 
@@ -81,7 +83,7 @@ def _down(share: float) -> float:
     return _SIZE - _BOTTOM - share * (_SIZE - _TOP - _BOTTOM)
 
 
-def _figure(title, below, beside, points, *, bars=(), diagonal=False) -> str:
+def unit_figure(title, below, beside, points, *, bars=(), diagonal=False) -> str:
     """A curve in the unit square."""
     course = "; ".join(
         f"{number(x)}: {number(y)}" for x, y in points[:: 1 + len(points) // 10]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import cycle
 from typing import Any
 
@@ -15,9 +16,10 @@ from locallin.engine.input import sound_matrix
 from locallin.inspection import GlobalEffects, Regions, global_effects, regions
 from locallin.inspection.columns import count_rows, index_names, rows_at, some_rows
 from locallin.inspection.quality import wilson
-from locallin.inspection.unwrap import by_score, classifier_in
+from locallin.inspection.unwrap import by_score, classifier_in, is_regressor, model_in
 from locallin.methods.atlas import AtlasClassifier
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.skeleton import ScoringEstimator
+from locallin.report._numbers import NumberEvaluation, evaluated_numbers
 from locallin.report._rows import ExplainedRows, explain_rows
 from locallin.report._whatif import WhatIf, what_if
 
@@ -27,6 +29,7 @@ _REGION_BYTES = 1 << 27
 _MOST_REGION_ROWS = 10_000
 # The order in which kinds of rows are taken, again and again.
 _TURNS = ("wrong", "narrow", "any", "wrong", "narrow", "clear")
+_NUMBER_TURNS = ("off", "any", "off", "low", "any", "high")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +75,28 @@ class Evaluation:
         return np.bincount(cells, minlength=size * size).reshape(size, size)
 
     @property
+    def labelled(self) -> np.ndarray:
+        """Whether rows have a label."""
+        if self.truth is None:
+            return np.zeros(len(self.predicted), bool)
+        return self.truth >= 0
+
+    @property
     def n_labelled(self) -> int:
         """Number of rows that have a label."""
-        return 0 if self.truth is None else int((self.truth >= 0).sum())
+        return int(self.labelled.sum())
+
+    def labels_at(self, rows: np.ndarray) -> list | None:
+        """Labels of some rows, None for those without, and where there are none."""
+        if self.truth is None:
+            return None
+        return [None if at < 0 else self.labels[at] for at in self.truth[rows]]
+
+    def queues(self) -> dict[str, np.ndarray]:
+        """Rows in orders of interest."""
+        clear = np.argsort(-self.margin, kind="stable")
+        narrow = np.argsort(self.margin, kind="stable")
+        return {"wrong": clear[self.wrong[clear]], "narrow": narrow, "clear": clear}
 
     @property
     def accuracy(self) -> float | None:
@@ -113,10 +135,10 @@ class ReportData:
     """Everything that a report shows."""
 
     estimator: Any
-    classifier: ScoringClassifier
+    classifier: ScoringEstimator
     n_rows: int
     n_features: int
-    evaluation: Evaluation
+    evaluation: Evaluation | NumberEvaluation
     regions: Regions
     n_region_rows: int
     effects: GlobalEffects | None
@@ -136,12 +158,18 @@ def collect(
     row_names: list[str] | None = None,
 ) -> ReportData:
     """Evaluate, ask the local models, explain some rows."""
-    classifier = classifier_in(estimator, "report")[1]
+    classifier = model_in(estimator, "report")[1]
     if sparse.issparse(X):
         X = sound_matrix(X).tocsr()
     n_rows = count_rows(X)
     rng = check_random_state(random_state)
-    evaluation, y = _evaluated(estimator, classifier, X, y)
+    evaluation: Evaluation | NumberEvaluation
+    if is_regressor(classifier):
+        blocks = partial(_blocks, classifier, X)
+        evaluation = evaluated_numbers(estimator, classifier, blocks, y)
+        y = evaluation.truth
+    else:
+        evaluation, y = _evaluated(estimator, classifier, X, y)
     chosen = chosen_rows(evaluation, n_rows if rows is None else rows, rng)
     places = _region_rows(classifier, evaluation, rng)
     sample = rows_at(X, places)
@@ -165,7 +193,7 @@ def collect(
             sample,
             numbers=chosen + first_row,
             names=_names_at(X, chosen, first_row, row_names),
-            labels=_labels_at(evaluation, chosen),
+            labels=evaluation.labels_at(chosen),
             feature_names=feature_names,
         ),
         what_if=what_if(estimator, rows_at(X, chosen), sample, feature_names),
@@ -174,8 +202,7 @@ def collect(
 
 def _effects(estimator, sample, feature_names, rng) -> GlobalEffects | None:
     """Effects of the columns; None where local models have no weights."""
-    classifier = classifier_in(estimator, "report")[1]
-    if not hasattr(classifier, "local_coef"):
+    if not hasattr(model_in(estimator, "report")[1], "local_coef"):
         return None
     return global_effects(
         estimator, sample, feature_names=feature_names, random_state=rng
@@ -195,14 +222,19 @@ def _evaluated(estimator, classifier, X, y) -> tuple[Evaluation, np.ndarray | No
     return Evaluation(labels, n_classes, predicted, margin, truth, chances), y
 
 
+def _blocks(model, X) -> Iterator[Any]:
+    """Rows in blocks that are not too large."""
+    size = _BLOCK_BYTES // (8 * max(1, model.n_features_in_))
+    size = max(1, min(_LARGEST_BLOCK, size))
+    for start in range(0, count_rows(X), size):
+        yield some_rows(X, start, start + size)
+
+
 def _decisions(estimator, X) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Position of the predicted class, lead of its score, and probabilities."""
     steps, classifier = classifier_in(estimator, "report")
-    size = _BLOCK_BYTES // (8 * max(1, classifier.n_features_in_))
-    size = max(1, min(_LARGEST_BLOCK, size))
     predicted, margins, chances = [], [], []
-    for start in range(0, count_rows(X), size):
-        block = some_rows(X, start, start + size)
+    for block in _blocks(classifier, X):
         decided = estimator.predict(block)
         predicted.append(np.searchsorted(classifier.classes_, decided))
         if hasattr(estimator, "predict_proba"):
@@ -248,21 +280,18 @@ def _some_labels(labels: list) -> str:
     return f"{shown}, ..." if len(labels) > 5 else shown
 
 
-def chosen_rows(evaluation: Evaluation, limit: int, rng) -> np.ndarray:
-    """Rows to explain: wrong ones, narrow and clear decisions, and any others."""
+def chosen_rows(
+    evaluation: Evaluation | NumberEvaluation, limit: int, rng
+) -> np.ndarray:
+    """Rows to explain, by turns from the evaluation's orders of interest and any."""
     n = len(evaluation.predicted)
     if n <= limit:
         return np.arange(n)
-    narrow = np.argsort(evaluation.margin, kind="stable")
-    clear = np.argsort(-evaluation.margin, kind="stable")
-    queues = {
-        "wrong": iter(clear[evaluation.wrong[clear]]),
-        "narrow": iter(narrow),
-        "clear": iter(clear),
-        "any": iter(rng.permutation(n)),
-    }
+    queues = {name: iter(rows) for name, rows in evaluation.queues().items()}
+    queues["any"] = iter(rng.permutation(n))
+    turns = _TURNS if isinstance(evaluation, Evaluation) else _NUMBER_TURNS
     taken: set[int] = set()
-    for turn in cycle(_TURNS):
+    for turn in cycle(turns):
         if len(taken) == limit:
             break
         fresh = (int(row) for row in queues[turn] if int(row) not in taken)
@@ -270,25 +299,16 @@ def chosen_rows(evaluation: Evaluation, limit: int, rng) -> np.ndarray:
     return np.array(sorted(taken))
 
 
-def _region_rows(classifier, evaluation: Evaluation, rng) -> np.ndarray:
+def _region_rows(classifier, evaluation, rng) -> np.ndarray:
     """Rows for the table of local models: labelled ones, and not too many."""
     rows = np.arange(len(evaluation.predicted))
     if evaluation.truth is not None:
-        rows = rows[evaluation.truth >= 0]
+        rows = rows[evaluation.labelled]
     width = max(classifier.n_features_in_, len(getattr(classifier, "anchors_", ())))
     most = max(100, min(_MOST_REGION_ROWS, _REGION_BYTES // (8 * width)))
     if len(rows) > most:
         rows = np.sort(rng.choice(rows, most, replace=False))
     return rows
-
-
-def _labels_at(evaluation: Evaluation, rows: np.ndarray) -> list | None:
-    if evaluation.truth is None:
-        return None
-    return [
-        None if place < 0 else evaluation.labels[place]
-        for place in evaluation.truth[rows]
-    ]
 
 
 def _names_at(X, rows: np.ndarray, first_row: int, given) -> list[str]:

@@ -48,15 +48,17 @@ def _short(value) -> str:
 
 def fitted_facts(data) -> list[tuple[str, str]]:
     """Numbers of rows, features, classes, local models, and what fitting found."""
-    classifier = data.classifier
-    facts = [
-        ("method", type(classifier).__name__),
-        ("classes", ", ".join(map(str, _first_labels(classifier.classes_.tolist())))),
-        ("features the classifier is given", f"{classifier.n_features_in_:,}"),
+    model = data.classifier
+    facts = [("method", type(model).__name__)]
+    if hasattr(model, "classes_"):
+        labels = _first_labels(model.classes_.tolist())
+        facts.append(("classes", ", ".join(map(str, labels))))
+    facts += [
+        ("features the model is given", f"{model.n_features_in_:,}"),
         ("local models", f"{len(data.regions):,}"),
     ]
     for attribute, name in _FACTS.items():
-        value = getattr(classifier, attribute, None)
+        value = getattr(model, attribute, None)
         if value is not None:
             facts.append((name, number(value)))
     return facts

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from html import escape
-from importlib.resources import files
-from string import Template
 from typing import Any
 
 import numpy as np
@@ -15,25 +11,42 @@ import locallin
 from locallin.inspection.histories import recorded_histories
 from locallin.inspection.text import escaped as text
 from locallin.inspection.text import number
+from locallin.inspection.unwrap import target_steps
 from locallin.report._chances import chance_figures, chance_lines
 from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
+from locallin.report._elements import (
+    POLICY,
+    as_json,
+    percent,
+    resource,
+    table,
+    template,
+)
 from locallin.report._model import changed_parameters, fitted_facts
+from locallin.report._number_page import (
+    errors_section,
+    intervals_section,
+    number_tiles,
+)
+from locallin.report._numbers import NumberEvaluation
 from locallin.report._overview import effect_figures, importance_lines
 
 _MOST_IN_MATRIX = 25
 _MOST_PAIRS = 20
 _MOST_REGIONS = 20
 _CLASSES_OF_REGION = 3
-_TALL = 25
 _SCRIPTS = ("model.js", "flips.js", "whatif.js", "report.js")
+_PICKS = {
+    "clear": "Most confident",
+    "narrow": "Least confident",
+    "wrong": "Wrong",
+}
+_NUMBER_PICKS = {"high": "Highest", "low": "Lowest", "off": "Farthest off"}
+_NEED_TRUTH = ("wrong", "off")
 _PANEL = (
     '<section id="what-if" class="what-if" aria-labelledby="what-if-title" hidden>'
     '<h3 id="what-if-title">What if?</h3></section>'
-)
-_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
 )
 
 
@@ -41,9 +54,7 @@ def page(data: ReportData, title: str) -> str:
     """The whole page."""
     sections = {
         "columns": ("What matters", _columns_section(data)),
-        "accuracy": ("Accuracy", _accuracy_section(data)),
-        "chances": ("Probabilities", _chances_section(data.evaluation)),
-        "confusion": ("Confusions", _confusions_section(data.evaluation)),
+        **_quality_sections(data.evaluation),
         "rows": ("Single rows", _rows_section(data)),
         "regions": ("Local models", _regions_section(data)),
         "training": ("Training", _training_section(data)),
@@ -58,80 +69,49 @@ def page(data: ReportData, title: str) -> str:
         f"{content}</section>\n"
         for name, (heading, content) in shown.items()
     )
-    return _template("page.html").substitute(
-        policy=_POLICY,
+    return template("page.html").substitute(
+        policy=POLICY,
         title=text(title),
-        style=_resource("report.css") + _resource("whatif.css"),
+        style=resource("report.css") + resource("whatif.css"),
         subtitle=_subtitle(data),
         links=links,
         tiles=_tiles(data),
         sections=body,
         version=text(locallin.__version__),
         sklearn_version=text(sklearn.__version__),
-        script="".join(map(_resource, _SCRIPTS)),
+        script="".join(map(resource, _SCRIPTS)),
     )
+
+
+def _quality_sections(evaluation) -> dict[str, tuple[str, str]]:
+    """How good the model is."""
+    if isinstance(evaluation, NumberEvaluation):
+        return {
+            "errors": ("Errors", errors_section(evaluation)),
+            "intervals": ("Intervals", intervals_section(evaluation)),
+        }
+    return {
+        "accuracy": ("Accuracy", _accuracy_section(evaluation)),
+        "chances": ("Probabilities", _chances_section(evaluation)),
+        "confusion": ("Confusions", _confusions_section(evaluation)),
+    }
 
 
 def _subtitle(data: ReportData) -> str:
     """What the page is about, for those who do not know the library."""
-    local, classes = len(data.regions), data.evaluation.n_classes
+    local, kinds = len(data.regions), ""
     models = "one linear model" if local == 1 else f"{local:,} local linear models"
-    return f"{models}, {classes} classes, asked about {data.n_rows:,} rows".capitalize()
-
-
-def as_json(value) -> str:
-    """JSON that can stand in a script element."""
-    plain = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for letter in "<>&":
-        plain = plain.replace(letter, f"\\u{ord(letter):04x}")
-    return plain
-
-
-def _resource(name: str) -> str:
-    return (files("locallin.report") / name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Template:
-    return Template(_resource(name))
-
-
-def percent(value: float | None) -> str:
-    """A share with one decimal."""
-    return "–" if value is None or np.isnan(value) else f"{100 * value:.1f}%"
-
-
-def _table(caption: str, header: list, lines: list, *, kind="", foot=()) -> str:
-    """A table; cells are HTML, and a header that begins with # is one of numbers."""
-    numeric = [name.startswith("#") for name in header]
-    marks = [' class="num"' if is_number else "" for is_number in numeric]
-    head = "".join(
-        f'<th scope="col"{mark}>{name.removeprefix("#")}</th>'
-        for name, mark in zip(header, marks, strict=True)
-    )
-
-    def written(line):
-        first, *others = line
-        cells = "".join(
-            cell if cell.startswith("<td") else f"<td{mark}>{cell}</td>"
-            for cell, mark in zip(others, marks[1:], strict=True)
-        )
-        return f'<tr><th scope="row">{first}</th>{cells}</tr>'
-
-    body = "".join(map(written, lines))
-    foot = f"<tfoot>{''.join(map(written, foot))}</tfoot>" if foot else ""
-    tall = " tall" if len(lines) > _TALL else ""
-    return (
-        f'<div class="scroll{tall}" tabindex="0" role="region" '
-        f'aria-label="{escape(caption)}"><table class="{kind}">'
-        f"<caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody>{foot}</table></div>"
-    )
+    if isinstance(data.evaluation, Evaluation):
+        kinds = f" {data.evaluation.n_classes} classes,"
+    return f"{models},{kinds} asked about {data.n_rows:,} rows".capitalize()
 
 
 def _tiles(data: ReportData) -> str:
     evaluation = data.evaluation
-    tiles = []
-    if evaluation.truth is not None:
+    tiles: list[tuple[str, str, str]] = []
+    if isinstance(evaluation, NumberEvaluation):
+        tiles += number_tiles(evaluation)
+    elif evaluation.truth is not None:
         low, high = evaluation.interval
         interval = f"95% interval {100 * low:.1f}–{percent(high)}"
         tiles.append(("Accuracy", percent(evaluation.accuracy), interval))
@@ -139,9 +119,10 @@ def _tiles(data: ReportData) -> str:
     tiles += [
         ("Rows", f"{data.n_rows:,}", ""),
         ("Features", f"{data.n_features:,}", ""),
-        ("Classes", f"{evaluation.n_classes:,}", ""),
-        ("Local models", f"{local:,}", _kind_of_models(data)),
     ]
+    if isinstance(evaluation, Evaluation):
+        tiles.append(("Classes", f"{evaluation.n_classes:,}", ""))
+    tiles.append(("Local models", f"{local:,}", _kind_of_models(data)))
     written = "".join(
         f"<div><dt>{name}</dt><dd>{value}</dd>"
         + (f"<dd>{more}</dd>" if more else "")
@@ -153,7 +134,7 @@ def _tiles(data: ReportData) -> str:
 
 def _kind_of_models(data: ReportData) -> str:
     if data.regions[0].owner is not None:
-        return f"{len(data.regions) // data.evaluation.n_classes} for each class"
+        return f"{len(data.regions) // len(data.regions.class_labels)} for each class"
     return "charts" if hasattr(data.classifier, "atlas_") else "anchors"
 
 
@@ -163,12 +144,13 @@ def _columns_section(data: ReportData) -> str:
         return ""
     header = ["Column", "#Adds on average", "", "#Differs by region", "Most at"]
     caption = f"Mean absolute contribution over {effects.n_rows:,} rows"
+    what = "prediction" if data.explained.of_numbers else "score"
     return (
-        "<p>A score is a sum of what each column adds. On average a column adds, or "
+        f"<p>A {what} is a sum of what each column adds. On average a column adds, or "
         "takes away, as much as its bar shows; below, what it adds at each of its "
         "values. Coloured lines and points are rows of one local model; where they lie "
         "apart, what a value means depends on the other columns.</p>"
-        + _table(caption, header, importance_lines(effects), kind="wide")
+        + table(caption, header, importance_lines(effects), kind="wide")
         + effect_figures(effects)
     )
 
@@ -179,16 +161,15 @@ def _model_section(data: ReportData) -> str:
     if changed:
         lines = [[f"<code>{text(cell)}</code>" for cell in line] for line in changed]
         header = ["Parameter", "Value", "Default"]
-        parts.append(_table("Parameters that are not the defaults", header, lines))
+        parts.append(table("Parameters that are not the defaults", header, lines))
     else:
         parts.append("<p>All parameters are the defaults.</p>")
     facts = [[text(name), text(value)] for name, value in fitted_facts(data)]
-    parts.append(_table("What fitting gave", ["Fitted", "#Value"], facts))
+    parts.append(table("What fitting gave", ["Fitted", "#Value"], facts))
     return f'<div class="beside">{"".join(parts)}</div>'
 
 
-def _accuracy_section(data: ReportData) -> str:
-    evaluation = data.evaluation
+def _accuracy_section(evaluation: Evaluation) -> str:
     if evaluation.truth is None:
         return ""
     n, right = evaluation.n_labelled, int(np.trace(evaluation.confusion))
@@ -213,7 +194,7 @@ def _accuracy_section(data: ReportData) -> str:
     means = [percent(mean) for mean in np.mean(there, axis=0)[:3]]
     foot = [["Mean of the classes", *means, f"{n:,}"]]
     header = ["Class", "#Precision", "#Recall", "#F1", "#Rows"]
-    return sentence + _table("Class by class", header, lines, foot=foot)
+    return sentence + table("Class by class", header, lines, foot=foot)
 
 
 def _chances_section(evaluation: Evaluation) -> str:
@@ -224,7 +205,7 @@ def _chances_section(evaluation: Evaluation) -> str:
     return (
         "<p>Of the rows with a probability of 80% four in five should be of the class: "
         "points on the diagonal keep that promise. Bars are 95% intervals.</p>"
-        + _table(caption, ["Figure", "#Value", "#Interval"], chance_lines(evaluation))
+        + table(caption, ["Figure", "#Value", "#Interval"], chance_lines(evaluation))
         + chance_figures(evaluation)
     )
 
@@ -270,31 +251,39 @@ def _pairs(evaluation: Evaluation) -> str:
     if not lines:
         return "<p>No row is predicted wrong.</p>"
     header = ["Label", "Predicted", "#Rows"]
-    return _table("The most frequent confusions", header, lines)
+    return table("The most frequent confusions", header, lines)
 
 
 def _rows_section(data: ReportData) -> str:
     explained = data.explained
     if explained.missing is not None:
         return f"<p>Predictions are not taken apart. {text(explained.missing)}</p>"
+    numbers = explained.of_numbers
     which = "All rows are here."
     if len(explained.rows) < data.n_rows:
+        kinds = "wrong ones, narrow and clear decisions"
+        if numbers:
+            kinds = "those that are farthest off, the lowest and the highest"
         which = (
-            f"{len(explained.rows):,} of {data.n_rows:,} rows are here: wrong "
-            "ones, narrow and clear decisions, and some drawn at random."
+            f"{len(explained.rows):,} of {data.n_rows:,} rows are here: {kinds}, and "
+            "some drawn at random."
         )
-    note = wrong = ""
+    note = ""
     if explained.no_changes is not None:
         note = (
             "<p class='note'>What would change a decision is not shown: "
             f"{text(explained.no_changes)}.</p>"
         )
-    if data.evaluation.truth is not None:
-        wrong = '<button type="button" data-pick="wrong">Wrong</button>'
+    if numbers and target_steps(data.estimator):
+        note += (
+            "<p class='note'>The model learned a transformed target: what columns add "
+            "is in the unit of that, and predictions are in the unit of the data.</p>"
+        )
     store: dict[str, Any] = {
         "rows": explained.rows,
         "side": explained.side,
         "noChanges": explained.no_changes,
+        "numbers": numbers,
     }
     asked = data.what_if
     if asked.missing is None:
@@ -304,23 +293,40 @@ def _rows_section(data: ReportData) -> str:
             "columns": asked.columns,
             "classes": asked.classes,
             "rows": asked.rows,
+            "interval": asked.interval,
         }
     else:
         panel = (
             "<p class='note'>A panel to change values and ask the model again is left "
             f"out: {text(asked.missing)}.</p>"
         )
-    return _template("rows.html").substitute(
-        which=which, note=note, wrong=wrong, store=as_json(store), what_if=panel
+    picks = _NUMBER_PICKS if numbers else _PICKS
+    if data.evaluation.truth is None:
+        picks = {name: told for name, told in picks.items() if name not in _NEED_TRUTH}
+    buttons = "\n".join(
+        f'<button type="button" data-pick="{name}">{told}</button>'
+        for name, told in picks.items()
+    )
+    return template("rows.html").substitute(
+        what="prediction" if numbers else "score",
+        which=which,
+        note=note,
+        picks=buttons,
+        store=as_json(store),
+        what_if=panel,
     )
 
 
 def _regions_section(data: ReportData) -> str:
-    table = [region for region in data.regions if region.rows]
-    shown = table[:_MOST_REGIONS]
+    filled = [region for region in data.regions if region.rows]
+    shown = filled[:_MOST_REGIONS]
     labelled = data.evaluation.truth is not None
     named = any(region.top for region in shown)
-    header = ["Model", "#Rows", "", *["#Accuracy"] * labelled, "Classes"]
+    numbers = data.explained.of_numbers
+    header = ["Model", "#Rows", ""]
+    if labelled:
+        header.append("#R2" if numbers else "#Accuracy")
+    header.append("#Mean" if numbers else "Classes")
     header += ["Features that move its scores most"] * named
     most = max(1, shown[0].rows)
     lines = []
@@ -332,31 +338,37 @@ def _regions_section(data: ReportData) -> str:
             f'<td class="bar" aria-hidden="true">{bar}</td>',
         ]
         if labelled:
-            line.append(percent(region.accuracy))
-        line.append(_classes_of(region))
+            good = _figure(region.r2) if numbers else percent(region.accuracy)
+            line.append(good)
+        line.append(_figure(region.mean) if numbers else _classes_of(region))
         if named:
             line.append(_features_of(region))
         lines.append(line)
     caption = "Local models, those with the most rows first"
     if data.n_region_rows < data.n_rows:
         caption += f", on {data.n_region_rows:,} rows"
-    rest = table[_MOST_REGIONS:]
+    rest = filled[_MOST_REGIONS:]
     more = ""
     if len(rest):
         rows = sum(region.rows for region in rest)
         more = (
             f'<p class="note">{len(rest):,} more local models have {rows:,} rows.</p>'
         )
-    empty = len(data.regions) - len(table)
+    empty = len(data.regions) - len(filled)
     if empty:
         have = "model has" if empty == 1 else "models have"
         more += f'<p class="note">{empty:,} local {have} none of these rows.</p>'
+    good = "R2" if numbers else "accuracy"
     return (
         "<p>A row belongs to the local model that counts most for it. Many rows and a "
-        "low accuracy show where labels may be wrong or local models missing.</p>"
-        + _table(caption, header, lines, kind="wide")
+        f"low {good} show where labels may be wrong or local models missing.</p>"
+        + table(caption, header, lines, kind="wide")
         + more
     )
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None or np.isnan(value) else _minus(value)
 
 
 def _classes_of(region) -> str:
@@ -385,6 +397,6 @@ def _training_section(data: ReportData) -> str:
     recorded = getattr(data.classifier, "atlas_", data.classifier)
     panels, unit = recorded_histories(recorded)
     if not panels:
-        return "<p>This classifier has recorded no history of its training.</p>"
+        return "<p>This model has recorded no history of its training.</p>"
     figures = "".join(figure(name, curves, unit) for name, curves in panels.items())
     return f'<div class="curves">{figures}</div>'

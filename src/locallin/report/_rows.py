@@ -15,11 +15,13 @@ from locallin.inspection import (
     explain,
 )
 from locallin.inspection.columns import count_rows, is_missing, is_number, some_rows
-from locallin.inspection.text import plain, shown_value
+from locallin.inspection.text import number, plain, shown_value
 from locallin.inspection.unwrap import (
     View,
-    classifier_in,
     has_map,
+    is_regressor,
+    labels_of,
+    model_in,
     require_local_models,
 )
 
@@ -34,25 +36,28 @@ class ExplainedRows:
     """Explanations in the form of JSON.
 
     ``missing`` says why there are none, ``no_changes`` why no row has a change that
-    would change its decision, and ``side`` is that of rows which may be pictures.
+    would change its decision, ``side`` is that of rows which may be pictures, and
+    ``of_numbers`` tells whether numbers are predicted.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     missing: str | None = None
     no_changes: str | None = None
     side: int | None = None
+    of_numbers: bool = False
 
 
 def explain_rows(
     estimator, X, sample, *, numbers, names, labels, feature_names
 ) -> ExplainedRows:
     """Explain the rows of X; ``sample`` tells which values are valid."""
-    classifier = classifier_in(estimator, "report")[1]
+    model = model_in(estimator, "report")[1]
     try:
-        require_local_models(classifier, "An explanation")
+        require_local_models(model, "An explanation")
     except ValueError as error:
         return ExplainedRows(missing=str(error))
-    explainer = RowExplainer(estimator, sample, feature_names)
+    kind = NumberExplainer if is_regressor(model) else RowExplainer
+    explainer = kind(estimator, sample, feature_names)
     size = max(1, _BLOCK_BYTES // (8 * explainer.n_weights))
     found = []
     for start in range(0, count_rows(X), size):
@@ -60,7 +65,9 @@ def explain_rows(
         own = None if labels is None else labels[start : start + size]
         part = slice(start, start + size)
         found += explainer.explain(block, numbers[part], names[part], own)
-    return ExplainedRows(found, None, explainer.no_changes, explainer.side)
+    return ExplainedRows(
+        found, None, explainer.no_changes, explainer.side, is_regressor(model)
+    )
 
 
 class RowExplainer:
@@ -68,23 +75,23 @@ class RowExplainer:
 
     def __init__(self, estimator, sample, feature_names):
         self.estimator, self.sample = estimator, sample
-        self.classifier = classifier_in(estimator, "report")[1]
+        self.classifier = model_in(estimator, "report")[1]
         self.feature_names = feature_names
         view = View(estimator, some_rows(sample, 0, 1), "report", feature_names)
-        self.n_weights = len(self.classifier.classes_) * len(view.origins)
+        self.n_weights = len(labels_of(self.classifier)) * len(view.origins)
         self.given = [one.stage == 0 for one in view.columns]
         self.no_changes = _no_changes(view)
         self.side = _side_of_pictures(view)
 
     def explain(self, X, numbers, names, labels) -> list[dict[str, Any]]:
-        classes = self.classifier.classes_
+        classes = labels_of(self.classifier)
         found = explain(
             self.estimator, X, feature_names=self.feature_names, classes=classes
         )
         entries = []
-        for i, (number, name) in enumerate(zip(numbers, names, strict=True)):
+        for i, (place, name) in enumerate(zip(numbers, names, strict=True)):
             label = None if labels is None else labels[i]
-            row = {"row": int(number), "name": plain(name)}
+            row = {"row": int(place), "name": plain(name)}
             entries.append(row | self._row(found, i, label))
         self._add_probabilities(entries, X)
         if self.no_changes is None:
@@ -180,6 +187,30 @@ class RowExplainer:
             "reached": plain(changes.reached[i]),
             "given_units": self.given[changes.feature[i]],
         }
+
+
+class NumberExplainer(RowExplainer):
+    """The same for predicted numbers, which the page itself is asked to change."""
+
+    def __init__(self, estimator, sample, feature_names):
+        super().__init__(estimator, sample, feature_names)
+        self.no_changes = None
+
+    def _row(self, found: Explanation, i: int, label) -> dict[str, Any]:
+        predicted = float(np.ravel(found.predicted[i])[0])
+        row = {
+            "predicted": number(predicted),
+            "value": predicted,
+            "label": None if label is None else number(label),
+            "error": None if label is None else float(label - predicted),
+            "views": [self._view("Prediction", _score(found, i, 0))],
+        }
+        if self.side:
+            row["image"] = _shades(found.values[i])
+        return row
+
+    def _add_changes(self, entries, X) -> None:
+        pass
 
 
 def _score(found: Explanation, i: int, place: int) -> Explanation:

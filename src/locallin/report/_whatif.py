@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
 from sklearn.pipeline import Pipeline
 
@@ -15,15 +16,24 @@ from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.export.plain import count_bytes, packed, plain_model
 from locallin.inspection.columns import cells_of, count_columns, some_rows
 from locallin.inspection.text import plain
-from locallin.inspection.unwrap import View, split_pipeline
+from locallin.inspection.unwrap import (
+    View,
+    interval_function,
+    is_regressor,
+    labels_of,
+    split_pipeline,
+)
+from locallin.report._numbers import COVERAGE
 
 _MOST_BYTES = 2_000_000
 _MOST_COLUMNS = 500
 _MOST_LEVELS = 1000
 _N_TRIED = 17
+_ASKED = 50
 _DECIDERS = (
     CalibratedClassifierCV,
     FixedThresholdClassifier,
+    TransformedTargetRegressor,
     TunedThresholdClassifierCV,
 )
 
@@ -33,13 +43,15 @@ class WhatIf:
     """A model in the form of JSON, and rows in numbers.
 
     ``columns`` tell what may be put in; None is one that the model does not use.
-    ``missing`` says why there is no model.
+    ``interval`` is what an interval adds to a predicted number below and above, and
+    its coverage. ``missing`` says why there is no model.
     """
 
     model: dict[str, Any] | None = None
     columns: list[dict[str, Any] | None] = field(default_factory=list)
     classes: list[str] = field(default_factory=list)
     rows: list[list[float | None]] = field(default_factory=list)
+    interval: list[float] | None = None
     missing: str | None = None
 
 
@@ -53,9 +65,9 @@ def what_if(estimator, X, sample, feature_names=None) -> WhatIf:
 
 def _what_if(estimator, X, sample, feature_names) -> WhatIf:
     _refuse_deciders(estimator)
-    named, classifier = split_pipeline(estimator)
+    named, last = split_pipeline(estimator)
     steps = [step for _, step in named]
-    model = plain_model(steps, classifier)
+    model = plain_model(steps, last)
     if model["columns"] > _MOST_COLUMNS:
         raise ValueError(f"{model['columns']:,} columns are too many to change by hand")
     # Base64 writes three bytes as four letters.
@@ -77,17 +89,35 @@ def _what_if(estimator, X, sample, feature_names) -> WhatIf:
     return WhatIf(
         packed(model),
         columns,
-        [plain(label) for label in classifier.classes_],
+        [plain(label) for label in labels_of(last)],
         [[None if np.isnan(v) else v for v in row] for row in rows.tolist()],
+        _interval(estimator, sample) if is_regressor(last) else None,
     )
 
 
+def _interval(estimator, sample) -> list[float] | None:
+    """What intervals add to predictions, where that is the same for all rows."""
+    ask = interval_function(estimator)
+    if ask is None:
+        return None
+    few = some_rows(sample, 0, _ASKED)
+    try:
+        ends = ask(few, COVERAGE)
+    except ValueError:  # too few rows were held out
+        return None
+    offsets = ends - estimator.predict(few)[:, None]
+    first = offsets[0]
+    if not np.allclose(offsets, first, atol=1e-6 * np.abs(ends).max()):
+        return None
+    return [COVERAGE, float(first[0]), float(first[1])]
+
+
 def _refuse_deciders(estimator) -> None:
-    """Refuse what gives decisions or probabilities of its own around a classifier."""
+    """Refuse what answers in place of the model inside."""
     while estimator is not None:
         if isinstance(estimator, _DECIDERS):
             name = type(estimator).__name__
-            raise TypeError(f"{name} decides in the place of the classifier inside")
+            raise TypeError(f"{name} decides in the place of the model inside")
         if isinstance(estimator, Pipeline):
             estimator = estimator.steps[-1][1]
             continue

@@ -7,8 +7,11 @@ from html import escape
 
 from locallin.engine.files import replacing
 from locallin.inspection.unwrap import check_count
-from locallin.report._data import ReportData, collect
+from locallin.report._data import Evaluation, ReportData, collect
+from locallin.report._numbers import NumberEvaluation
 from locallin.report._page import page
+
+__all__ = ["Evaluation", "NumberEvaluation", "Report", "build_report", "report"]
 
 
 class Report(str):
@@ -75,30 +78,33 @@ def report(
     """Write a page about a fitted model and what it does on a data set.
 
     The page holds which columns matter and what their values do, accuracy and
-    confusions, explanations of single rows to choose from, the local models, the
-    course of training, and what the model is. It is one file that loads nothing else,
+    confusions (of a regressor errors, residuals and the coverage of its intervals),
+    explanations of single rows to choose from, the local models, the course of
+    training, and what the model is. It is one file that loads nothing else,
     so it can be sent and archived. The same call gives the same page.
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier of the library, or one inside of pipelines, searches and
-        others, see :func:`locallin.inspection.explain`. The RBF kernel of
+    estimator : classifier or regressor
+        A fitted one of the library, or one inside of pipelines, searches and
+        others, see :func:`locallin.inspection.explain`; a regressor of one target.
+        The RBF kernel of
         ``AtlasClassifier`` and one-vs-one votes have no local weights: the page then
         has no explanations, and says why.
     X : {array-like, sparse matrix, frame} of shape (n_samples, n_features)
         Rows, as ``estimator.predict`` takes them; better not those of the training.
         Those of a pandas frame are called by its index.
     y : array-like of shape (n_samples,), default=None
-        Their classes. None leaves accuracy and confusions out. For
-        ``AtlasClassifier``, -1 is no label, as in ``fit``.
+        Their classes, or numbers. None leaves accuracy and confusions out. For
+        ``AtlasClassifier``, -1 is no label, as in ``fit``; of numbers NaN is none.
     path : str or path, default=None
         File to write to. It is replaced when the page is finished, not before.
     feature_names : sequence of str, default=None
         Names of the columns of X; see :func:`locallin.inspection.explain`.
     rows : int or None, default=50
         Largest number of rows that are explained: wrong ones, the least and the most
-        confident, and others at random. None explains all.
+        confident (of numbers those farthest off, lowest and highest), and others at
+        random. None explains all.
     title : str, default=None
         Heading of the page. None is "Model report".
     random_state : int, RandomState instance or None, default=0

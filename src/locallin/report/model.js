@@ -195,12 +195,12 @@ const localModel = (function () {
     return shares.map((share) => (total > 0 ? share / total : 1 / shares.length));
   }
 
-  // Scores (one for two classes), probabilities or null, what each column adds to
+  // Scores (one for two classes, or what a regressor predicts), probabilities or null, what each column adds to
   // each score, biases, and the local models with their weights.
   function asked(model, row) {
     let features = Float64Array.from(row, (value) => (value === null ? NaN : value));
     for (const step of model.steps) features = STEPS[step.kind](step, features);
-    const nScores = model.classes === 2 ? 1 : model.classes;
+    const nScores = model.scores;
     const found = {
       bias: new Array(nScores).fill(0),
       contributions: Array.from({ length: nScores }, () => new Array(model.columns).fill(0)),

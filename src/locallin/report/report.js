@@ -2,14 +2,19 @@
 (function () {
   const store = document.getElementById("explanations");
   if (!store) return;
-  const { rows, side, noChanges, whatIf } = JSON.parse(store.textContent);
+  const { rows, side, noChanges, numbers, whatIf } = JSON.parse(store.textContent);
   const panel = document.getElementById("row");
   const select = document.getElementById("choose-row");
-  const byMargin = rows.map((_, i) => i).sort((a, b) => rows[b].margin - rows[a].margin);
-  const picks = {
-    clear: byMargin,
-    narrow: byMargin.slice().reverse(),
-    wrong: byMargin.filter((i) => rows[i].wrong),
+  const places = rows.map((_, i) => i);
+  const by = (size) => places.slice().sort((a, b) => size(rows[b]) - size(rows[a]));
+  const picks = numbers ? {
+    high: by((row) => row.value),
+    low: by((row) => -row.value),
+    off: by((row) => Math.abs(row.error)).filter((i) => rows[i].error !== null),
+  } : {
+    clear: by((row) => row.margin),
+    narrow: by((row) => -row.margin),
+    wrong: by((row) => row.margin).filter((i) => rows[i].wrong),
   };
   let shown = 0;
   let view = 0;
@@ -136,7 +141,7 @@
   }
 
   function changeText(row) {
-    if (noChanges) return null;
+    if (noChanges || numbers) return null;
     const change = row.change;
     if (!change) {
       const text = "No change of a single feature changes the decision of the local model.";
@@ -161,7 +166,9 @@
 
   function heading(row) {
     const title = element("h3", {}, `Row ${row.name}: predicted ${row.predicted}`);
-    if (row.label !== null) {
+    if (row.label !== null && numbers) {
+      title.append(" ", element("span", { class: "badge" }, `true value ${row.label}`));
+    } else if (row.label !== null) {
       const kind = row.wrong ? "badge wrong" : "badge";
       const text = row.wrong ? `wrong, the label is ${row.label}` : "right";
       title.append(" ", element("span", { class: kind }, text));
@@ -170,6 +177,12 @@
   }
 
   function summary(row) {
+    if (numbers) {
+      if (row.error === null) return null;
+      const side = row.error < 0 ? "above" : "below";
+      const off = significant(Math.abs(row.error));
+      return element("p", { class: "quiet" }, `The prediction is ${off} ${side} the true value.`);
+    }
     let text = `The runner-up is ${row.runner_up}`;
     if (row.views.length > 1) text += `, ${significant(row.margin)} behind`;
     if ("probability" in row) {
@@ -260,6 +273,7 @@
   });
   document.getElementById("explained").hidden = false;
   const start = fromAddress();
-  const first = picks.wrong.length ? picks.wrong[0] : picks.narrow[0];
+  const [worst, other] = numbers ? [picks.off, picks.high] : [picks.wrong, picks.narrow];
+  const first = worst.length ? worst[0] : other[0];
   show(start >= 0 ? start : first, false);
 })();

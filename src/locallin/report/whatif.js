@@ -2,8 +2,9 @@
 // A panel in which columns of a row are changed, and the model of the page answers.
 function whatIfPanel(store, place, tools) {
   const { element, significant, signed, decimals, barsFor } = tools;
-  const { columns, classes } = store;
+  const { columns, classes, interval } = store;
   const model = localModel.read(store.model);
+  const numbers = model.classes === 0;
   const SHOWN = 10;
   const DAY = 86400000;
   const WAIT = 500;
@@ -28,7 +29,8 @@ function whatIfPanel(store, place, tools) {
   const more = element("button", { type: "button", "aria-expanded": "false" });
   const reset = element("button", { type: "button", id: "what-if-reset" }, "Reset");
   const flip = element("button", { type: "button", id: "what-if-flip" },
-    "Smallest change that flips");
+    numbers ? "Smallest change that gets there" : "Smallest change that flips");
+  const goal = element("input", { type: "number", id: "what-if-goal", step: "any" });
   const chooser = element("select", { id: "what-if-class" });
 
   function percent(share) {
@@ -146,7 +148,7 @@ function whatIfPanel(store, place, tools) {
 
   function contributions(found) {
     const place = found.scores.length === 1 ? 0 : part;
-    const sign = found.scores.length === 1 && part === 0 ? -1 : 1;
+    const sign = !numbers && found.scores.length === 1 && part === 0 ? -1 : 1;
     return {
       parts: found.contributions[place].map((one) => sign * one),
       bias: sign * found.bias[place],
@@ -182,10 +184,33 @@ function whatIfPanel(store, place, tools) {
     body.append(fixed("bias of the local model", bias));
     sum.textContent = signed(score, places);
     sum.dataset.score = String(score);
-    caption.textContent = `What each column adds to the score of ${classes[part]}`;
+    caption.textContent = numbers ? "What each column adds to the prediction"
+      : `What each column adds to the score of ${classes[part]}`;
+  }
+
+  // The interval of a prediction, or an empty text.
+  function within(value) {
+    if (!interval) return "";
+    const [share, below, above] = interval;
+    return `${percent(share)} interval ${significant(value + below)} to ` +
+      significant(value + above);
+  }
+
+  function drawNumber(found) {
+    const line = (name, value) => element("tr", {}, element("th", { scope: "row" }, name),
+      element("td", { class: "num" }, significant(value)),
+      element("td", {}, within(value)));
+    chances.replaceChildren(element("table", { class: "terms" },
+      element("caption", {}, "Prediction"),
+      element("tbody", {}, line("as changed", found.scores[0]),
+        line("the row as it is", before.scores[0]))));
   }
 
   function drawChances(found) {
+    if (numbers) {
+      drawNumber(found);
+      return;
+    }
     const values = found.probabilities ||
       (found.scores.length === 1 ? [-found.scores[0], found.scores[0]] : found.scores);
     const old = before.probabilities;
@@ -228,6 +253,23 @@ function whatIfPanel(store, place, tools) {
       element("table", { class: "terms" }, element("caption", {}, name), made));
   }
 
+  function numberVerdict(found) {
+    const moved = found.scores[0] - before.scores[0];
+    const end = moved === 0 ? "" : `, ${significant(Math.abs(moved))} ` +
+      `${moved > 0 ? "more" : "less"} than before`;
+    verdict.replaceChildren("Predicted: ", element("b", {}, significant(found.scores[0])), end);
+    verdict.classList.toggle("flipped", moved !== 0);
+    place.dataset.predicted = significant(found.scores[0]);
+  }
+
+  function classVerdict(found) {
+    const flipped = found.winner !== before.winner;
+    const end = flipped ? `, not ${classes[before.winner]} as before` : "";
+    verdict.replaceChildren("Predicted: ", element("b", {}, verdictText(found)), end);
+    verdict.classList.toggle("flipped", flipped);
+    place.dataset.predicted = classes[found.winner];
+  }
+
   function verdictText(found) {
     const chance = found.probabilities
       ? `, probability ${percent(found.probabilities[found.winner])}` : "";
@@ -239,11 +281,8 @@ function whatIfPanel(store, place, tools) {
     drawReasons(found);
     drawChances(found);
     drawLocals(found);
-    const flipped = found.winner !== before.winner;
-    const end = flipped ? `, not ${classes[before.winner]} as before` : "";
-    verdict.replaceChildren("Predicted: ", element("b", {}, verdictText(found)), end);
-    verdict.classList.toggle("flipped", flipped);
-    place.dataset.predicted = classes[found.winner];
+    if (numbers) numberVerdict(found);
+    else classVerdict(found);
     reset.disabled = cells.every((value, j) => value === row[j]);
     clearTimeout(waiting);
     waiting = setTimeout(() => { spoken.textContent = verdict.textContent; }, WAIT);
@@ -259,11 +298,26 @@ function whatIfPanel(store, place, tools) {
     answer();
   }
 
+  // A number is reached where what is above it becomes what is below, or the reverse.
+  function askedForGoal(wanted) {
+    if (!numbers) return localModel.ask;
+    return (given, values) => {
+      const found = localModel.ask(given, values);
+      const above = found.scores[0] - wanted;
+      return { ...found, scores: [above], winner: Number(above >= 0) };
+    };
+  }
+
   function search() {
-    const result = smallestFlip(model, columns, row, localModel.ask);
+    const wanted = Number(goal.value);
+    if (numbers && (goal.value === "" || !Number.isFinite(wanted))) {
+      told.textContent = "Which prediction is wanted? Write a number first.";
+      return;
+    }
+    const result = smallestFlip(model, columns, row, askedForGoal(wanted));
     if (result === null) {
-      told.textContent = "No change of one or two columns within the data was found " +
-        "that changes the decision.";
+      told.textContent = "No change of one or two columns within the data was found that " +
+        (numbers ? `brings the prediction to ${significant(wanted)}.` : "changes the decision.");
       return;
     }
     cells = row.slice();
@@ -312,7 +366,9 @@ function whatIfPanel(store, place, tools) {
     element("td", { "aria-hidden": "true" }),
     element("th", { scope: "col", class: "num" }, "Adds")));
   const foot = element("tfoot", {}, element("tr", {},
-    element("th", { scope: "row", colspan: "3" }, "Sum: the score"), sum));
+    element("th", { scope: "row", colspan: "3" },
+      numbers ? "Sum: the prediction" : "Sum: the score"), sum));
+  const aim = element("label", { for: "what-if-goal" }, "Bring the prediction to", goal);
   const choice = element("label", { for: "what-if-class" }, "Score to take apart", chooser);
   place.append(
     element("p", { class: "note" }, "Change values, and the model, which is inside this " +
@@ -322,7 +378,7 @@ function whatIfPanel(store, place, tools) {
       element("div", {},
         element("table", { class: "terms changes" }, caption, head, body, foot), more),
       element("div", { class: "answer" }, verdict, spoken,
-        element("div", { class: "controls" }, reset, flip), told,
+        element("div", { class: "controls" }, numbers ? aim : null, flip, reset), told,
         chances, locals, classes.length > 2 ? choice : null)));
 
   return function show(entry, number) {
@@ -330,7 +386,8 @@ function whatIfPanel(store, place, tools) {
     cells = row.slice();
     all = false;
     before = localModel.ask(model, row);
-    part = before.winner;
+    part = numbers ? 0 : before.winner;
+    goal.value = "";
     chooser.value = String(part);
     const { parts } = contributions(before);
     order = columns.map((_, j) => j).filter((j) => columns[j] !== null);
