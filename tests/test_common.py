@@ -28,7 +28,12 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.feature_maps import IntersectionSampler
-from locallin.rivals import AnchorGraphRegClassifier, LDKLClassifier
+from locallin.rivals import (
+    AnchorGraphRegClassifier,
+    CSVMClassifier,
+    LDKLClassifier,
+    SVMKNNClassifier,
+)
 
 ESTIMATORS = [
     LocallyLinearClassifier(effort=0),
@@ -46,6 +51,8 @@ ESTIMATORS = [
     DULLSVMRegressor(),
     LDKLClassifier(),
     AnchorGraphRegClassifier(),
+    CSVMClassifier(),
+    SVMKNNClassifier(10),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),

@@ -7,9 +7,16 @@ here so that a comparison can be made again; for work of your own begin with
 """
 
 from locallin.rivals.anchor_graph import AnchorGraphRegClassifier
+from locallin.rivals.csvm import CSVMClassifier
 from locallin.rivals.ldkl import LDKLClassifier
+from locallin.rivals.svm_knn import SVMKNNClassifier
 
-__all__ = ["AnchorGraphRegClassifier", "LDKLClassifier"]
+__all__ = [
+    "AnchorGraphRegClassifier",
+    "CSVMClassifier",
+    "LDKLClassifier",
+    "SVMKNNClassifier",
+]
 
 # Files and pages know them by where users find them.
 for _rival in __all__:
