@@ -32,6 +32,7 @@ from locallin.rivals import (
     AnchorGraphRegClassifier,
     CSVMClassifier,
     LDKLClassifier,
+    LocalizedMKLClassifier,
     SVMKNNClassifier,
 )
 
@@ -53,6 +54,7 @@ ESTIMATORS = [
     AnchorGraphRegClassifier(),
     CSVMClassifier(),
     SVMKNNClassifier(10),
+    LocalizedMKLClassifier(max_iter=10),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),

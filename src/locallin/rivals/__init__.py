@@ -9,12 +9,14 @@ here so that a comparison can be made again; for work of your own begin with
 from locallin.rivals.anchor_graph import AnchorGraphRegClassifier
 from locallin.rivals.csvm import CSVMClassifier
 from locallin.rivals.ldkl import LDKLClassifier
+from locallin.rivals.localized_mkl import LocalizedMKLClassifier
 from locallin.rivals.svm_knn import SVMKNNClassifier
 
 __all__ = [
     "AnchorGraphRegClassifier",
     "CSVMClassifier",
     "LDKLClassifier",
+    "LocalizedMKLClassifier",
     "SVMKNNClassifier",
 ]
 
