@@ -1,7 +1,8 @@
-"""Bases for codings and methods that are written outside of the package.
+"""Bases for codings, methods and engines that are written outside of the package.
 
 A coding is a subclass of :class:`Coding`, a method one of :class:`LocalMethod`; what
-they get and return is described here and stays as it is within a version.
+they get and return is described here and stays as it is within a version. An engine
+that maps a function over parts of the rows trains with :class:`Rounds`.
 """
 
 from typing import NamedTuple
@@ -13,8 +14,17 @@ from locallin.coding import Coding
 from locallin.kernels.rows import Codes, Rows
 from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.preparation import FitInput, make_target
+from locallin.methods.rounds import Rounds, Turn
 
-__all__ = ["Codes", "Coding", "LocalMethod", "LocalProblem", "Rows"]
+__all__ = [
+    "Codes",
+    "Coding",
+    "LocalMethod",
+    "LocalProblem",
+    "Rounds",
+    "Rows",
+    "Turn",
+]
 
 
 class LocalProblem(NamedTuple):

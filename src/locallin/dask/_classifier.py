@@ -22,9 +22,8 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
     with_callbacks,
 )
-from locallin.methods.base import EpochClassifier
 from locallin.methods.joint import JointClassifier
-from locallin.methods.preparation import check_parameters
+from locallin.methods.rounds import check_block_learner
 from locallin.solvers.convex import Stall
 
 
@@ -157,7 +156,7 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fit, epoch by epoch.
         """
         validate_parameters(self)
-        _check_estimator(self.estimator)
+        check_block_learner(self.estimator)
         check_rows(X)
         resume = self.estimator.warm_start and hasattr(self, "estimator_")
         model = clone_without_callbacks(self.estimator)
@@ -276,26 +275,6 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if is_lazy(X):
             return accuracy(self.estimator_, X, y, sample_weight)
         return self.estimator_.score(X, y, sample_weight)
-
-
-def _check_estimator(estimator) -> None:
-    """Refuse estimators and settings that need all rows at once."""
-    if not isinstance(estimator, EpochClassifier):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}, which cannot learn from "
-            "blocks: use SAPLClassifier, DULLSVMClassifier, ML3Classifier or "
-            "LLSVMClassifier(solver='sgd')."
-        )
-    solver = getattr(estimator, "solver", None)
-    if solver in ("dual", "newton"):
-        raise ValueError(f"solver={solver!r} needs all rows at once: use solver='sgd'.")
-    if getattr(estimator, "init", None) == "convex":
-        raise ValueError("init='convex' needs all rows at once: use init='zeros'.")
-    if estimator.early_stopping:
-        raise ValueError(
-            "early_stopping=True needs all rows at once: use early_stopping=False."
-        )
-    check_parameters(estimator)
 
 
 @with_callbacks

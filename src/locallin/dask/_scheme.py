@@ -23,6 +23,7 @@ from locallin.kernels.rows import Codes
 from locallin.methods.anchored import row_views
 from locallin.methods.base import EpochClassifier
 from locallin.methods.joint import JointClassifier
+from locallin.methods.rounds import state_for_shards
 from locallin.methods.skeleton import StreamLearner
 from locallin.streams.state import LearningState
 
@@ -216,18 +217,7 @@ def move_anchors(model, gathering: tuple[np.ndarray, np.ndarray]):
 
 def share(model, plan: Plan) -> SharedModel:
     """The state with which learning begins, its steps made for several shards."""
-    state = StreamLearner(model).state
-    if getattr(model, "t0", None) == "auto" and "t0" in state:
-        # An average of n models takes steps n times as long: it is as far after an
-        # epoch as one model.
-        state = state.replaced(t0=max(state["t0"].item() / plan.n_shards, 2.0))
-    if "steps" in state:
-        # Shards share a batch: an epoch has as many steps as that of a local fit.
-        batch_size, passes = state["plan"]
-        batch_size = max(1, batch_size // plan.n_shards)
-        steps = np.array([state["steps"][0], plan.local_steps(batch_size)])
-        state = state.replaced(plan=np.array([batch_size, passes]), steps=steps)
-    return SharedModel(state)
+    return SharedModel(state_for_shards(model, plan.n_shards, plan.local_steps))
 
 
 def keep(model):
