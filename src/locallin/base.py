@@ -13,7 +13,7 @@ from scipy import sparse
 from locallin.coding import Coding
 from locallin.kernels.rows import Codes, Rows
 from locallin.methods.anchored import AnchoredClassifier
-from locallin.methods.preparation import FitInput, make_target
+from locallin.methods.preparation import FitInput, fit_space
 from locallin.methods.rounds import Rounds, Turn
 
 __all__ = [
@@ -127,8 +127,7 @@ alpha, intercept_scaling, class_weight, n_jobs, random_state
         raise AttributeError(f"{type(self).__name__} needs all rows at once: use fit.")
 
     def _fit(self, given: FitInput) -> bool:
-        anchor_view, model_view = self._fit_space(given)
-        target, _ = make_target(given, type(self).__name__)
+        (anchor_view, model_view), target, _ = fit_space(self, given)
         problem = LocalProblem(
             codes=self.coding_.transform(anchor_view),
             features=model_view,

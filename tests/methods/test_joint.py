@@ -21,11 +21,12 @@ from locallin.engine.matrix import BatchRows
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES, MULTINOMIAL
-from locallin.solvers.diversity import RIDGE, diversity_gradient
 from locallin.solvers.joint import (
+    RIDGE,
     JointProblem,
     anchor_ranges,
     differentiate,
+    diversity_gradient,
     metric_gradient,
 )
 
@@ -441,7 +442,7 @@ def test_warm_start_pickle_and_interruption(digits, Classifier, solver, monkeypa
         return False
 
     monkeypatch.setattr(
-        "locallin.methods.monitor.FitMonitor.__call__", lambda self, *a: interrupt(*a)
+        "locallin.methods.skeleton.FitMonitor.__call__", lambda self, *a: interrupt(*a)
     )
     stopped = Classifier(20, solver=solver, max_iter=50, random_state=0)
     with pytest.raises(KeyboardInterrupt):

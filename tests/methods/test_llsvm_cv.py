@@ -23,7 +23,8 @@ from sklearn.preprocessing import StandardScaler
 from locallin import LLSVMClassifier, LLSVMClassifierCV
 from locallin.coding import SoftAssignmentCoding
 from locallin.feature_maps import IntersectionSampler
-from locallin.methods.preparation import take_rows
+from locallin.methods.preparation import fit_space
+from locallin.methods.skeleton import take_rows
 from locallin.solvers import alpha_path, convex
 from locallin.solvers.alpha_path import growth
 
@@ -181,10 +182,9 @@ def path_problem(X, y, **parameters):
     """A problem at alpha = 1, as the path has it."""
     model = LLSVMClassifier(8, random_state=0, **parameters)
     given = take_rows(model, X, y, None, (None, None, None))
-    model.classes_ = given.classes
-    views = model._fit_space(given)
+    rows = fit_space(model, given)
     model.alpha_ = 1.0
-    return model._convex_problem(views, given)
+    return model._convex_problem(rows)
 
 
 def solve(problem, dual=None, tol=1e-8):

@@ -48,7 +48,7 @@ from locallin.encoding.table import TableEncoder
 from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
-from locallin.methods.preparation import check_parameters
+from locallin.methods.skeleton import check_parameters
 from locallin.methods.tables import TableEstimator
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}

@@ -21,8 +21,8 @@ from locallin.dask._blocks import (
 )
 from locallin.dask._cluster import Session
 from locallin.dask._scheme import ClassWeights, Plan, Turn
+from locallin.methods.base import stream_classes
 from locallin.methods.links import offset_of
-from locallin.methods.preparation import stream_classes
 from locallin.methods.skeleton import StreamLearner
 
 # Rows from which scales, first anchors, bandwidth and first steps are chosen.

@@ -15,12 +15,12 @@ from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import ScoringClassifier
 from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
-from locallin.methods.preparation import validated_rows
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.skeleton import (
     EpochEstimator,
     ScoringEstimator,
     forget_learning,
+    validated_rows,
 )
 from locallin.methods.tables import TableEstimator
 

@@ -26,7 +26,7 @@ from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
 from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
-from locallin.methods.preparation import validated_rows
+from locallin.methods.skeleton import validated_rows
 
 _MODELS_IN_TEXT = 20
 _WORDS = {"model", "classes", "top features"}

@@ -33,9 +33,8 @@ from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, tr
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier
 from locallin.methods.ensemble import number_of_targets
-from locallin.methods.preparation import validated_rows
 from locallin.methods.regression import ScoringRegressor
-from locallin.methods.skeleton import ScoringEstimator
+from locallin.methods.skeleton import ScoringEstimator, validated_rows
 from locallin.methods.tables import TableEstimator
 
 Steps = list[tuple[str, Any]]

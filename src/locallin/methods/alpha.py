@@ -22,14 +22,16 @@ _LEAST_ROWS = 1000
 _MOST_HELD = 5000
 
 
-def make_fold(name, problem: Problem, views, given: FitInput, weights, train, held):
+def make_fold(
+    estimator, problem: Problem, views, given: FitInput, weights, train, held
+):
     """The problem of some rows, and the others as they are scored, as a ``Fold``.
 
-    ``weights`` are those of held-out rows, ``name`` is that of the estimator.
+    ``weights`` are those of held-out rows.
     """
     kept = np.zeros_like(given.weights)
     kept[train] = given.weights[train]
-    target, visits = make_target(given._replace(weights=kept), name)
+    target, visits = make_target(estimator, given._replace(weights=kept))
     anchor_rows, model_rows = (as_rows(view[held]) for view in views)
     indptr, indices, values = problem.codes
     shape = len(given.weights), problem.n_anchors
@@ -77,8 +79,7 @@ def choose_factor(estimator, problem: Problem, views, given: FitInput) -> Choice
     parts = _held_out_part(given)
     if parts is None:
         return None
-    name = type(estimator).__name__
-    fold = make_fold(name, problem, views, given, given.weights, *parts)
+    fold = make_fold(estimator, problem, views, given, given.weights, *parts)
     progress = Progress(estimator, len(_FACTORS), callbacks=False)
     joint = estimator.multi_class == "crammer_singer"
 

@@ -26,16 +26,8 @@ from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows
 from locallin.methods.base import EpochClassifier
 from locallin.methods.growing import grow_for
-from locallin.methods.preparation import (
-    FitInput,
-    HeldOut,
-    Rules,
-    fit_space,
-    make_target,
-    validated_rows,
-    views_of,
-)
-from locallin.methods.skeleton import EpochEstimator
+from locallin.methods.preparation import FitInput, LearningRows, Rules, row_views
+from locallin.methods.skeleton import EpochEstimator, validated_rows
 from locallin.solvers.convex import Problem, find_step
 
 
@@ -57,26 +49,6 @@ def score_rows(rows: Rows, codes: Codes, coef, intercept) -> np.ndarray:
     else:
         csr_scores(rows, codes, coef, intercept, out)
     return out
-
-
-def row_views(estimator, X, in_batches: bool = False) -> tuple:
-    """Validated rows as anchors see them, and as the local models of a fit do."""
-    views = views_of(estimator, estimator.feature_map_, X, in_batches)
-    if estimator.feature_map_ is not None:
-        _check_widths(estimator, *views)
-    return views
-
-
-def _check_widths(estimator, anchor_view, model_view) -> None:
-    """Refuse rows of a feature map that changed: kernels check no bounds."""
-    arrays = estimator.coding_.anchors_, vars(estimator).get("coef_", model_view)
-    for view, fitted in zip((anchor_view, model_view), arrays, strict=True):
-        if view.shape[1] != fitted.shape[-1]:
-            raise ValueError(
-                f"feature_map_ gives rows of {view.shape[1]} features, but "
-                f"{type(estimator).__name__} was fitted to {fitted.shape[-1]}: fit it "
-                "again."
-            )
 
 
 class AnchoredEstimator(EpochEstimator):
@@ -114,6 +86,12 @@ class AnchoredEstimator(EpochEstimator):
     local_model = "linear"
 
     rules = Rules(while_growing={"tol": 0.02})
+
+    # Chosen before learning.
+    alpha_: float
+    intercept_scaling_: float
+    _row_norm: float
+    _spacing: float
 
     def _invariants(self) -> dict[str, Rule]:
         scores = self._score_dimension()
@@ -175,28 +153,6 @@ class AnchoredEstimator(EpochEstimator):
             )
         return True
 
-    def _fit_space(self, given: FitInput) -> tuple:
-        """Choose and set what is not learned, unless a fit goes on.
-
-        Returns the rows as anchors and as local models see them.
-        """
-        in_batches = self._learns_in_batches()
-        if given.resume:
-            return row_views(self, given.X, in_batches)
-        space, views = fit_space(self, given, in_batches)
-        self.feature_map_, self.coding_ = space.feature_map, space.coding
-        self.alpha_, self.intercept_scaling_, self._row_norm = space.scales
-        self._spacing = space.spacing
-        if space.anchor_path is not None:
-            self.anchor_path_ = space.anchor_path
-        elif hasattr(self, "anchor_path_"):
-            del self.anchor_path_
-        return views
-
-    def _learns_in_batches(self) -> bool:
-        """Whether the solver takes rows by batches, and never needs all of them."""
-        return False
-
     def _grow(self, given: FitInput, anchor_view):
         """As many anchors as held-out rows profit from, and the way there."""
         return grow_for(self, given, anchor_view)
@@ -211,28 +167,19 @@ class AnchoredEstimator(EpochEstimator):
             return float(self.t0)
         return 1.0 / (self.alpha_ * find_step(convex, start[:2], self.shuffle, rng))
 
-    def _held_out(self, given: FitInput) -> HeldOut | None:
-        """Rows for early stopping with their codes, if there are any."""
-        if given.held_out is None:
-            return None
-        X, labels, weights = given.held_out
+    def _held_out_rows(self, X) -> CodedRows:
         anchor_rows, model_rows = map(as_rows, row_views(self, X))
         codes = self.coding_.encode(anchor_rows, self.n_jobs)
-        return HeldOut(CodedRows(anchor_rows, model_rows, codes), labels, weights)
+        return CodedRows(anchor_rows, model_rows, codes)
 
-    def _make_target(self, given: FitInput, *, stream=False):
-        """Targets of the scores, and the rows that count."""
-        raise NotImplementedError
-
-    def _convex_problem(self, views: tuple, given: FitInput, *, stream=False):
+    def _convex_problem(self, rows: LearningRows) -> Problem:
         """The problem in W and b, with the codes of the fitted coding."""
-        anchor_view, model_view = views
-        target, visits = self._make_target(given, stream=stream)
+        anchor_view, model_view = rows.views
         return Problem(
             rows=as_rows(model_view),
             codes=self.coding_.encode(as_rows(anchor_view), self.n_jobs),
-            target=target,
-            visits=visits,
+            target=rows.target,
+            visits=rows.visits,
             n_anchors=len(self.coding_.anchors_),
             n_features=model_view.shape[1],
             intercept_scaling=float(self.intercept_scaling_),
@@ -326,9 +273,6 @@ class AnchoredClassifier(AnchoredEstimator, EpochClassifier):
 
     def _score_dimension(self) -> int:
         return number_of_scores(self)
-
-    def _make_target(self, given: FitInput, *, stream=False):
-        return make_target(given, type(self).__name__, stream=stream)
 
     def _convex_loss(self) -> dict[str, Any]:
         two_classes = len(self.classes_) == 2

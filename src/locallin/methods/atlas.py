@@ -47,22 +47,19 @@ from locallin.engine.sklearn_api import (
 from locallin.kernels.linear import ONE_VS_REST, Target, feature_norms
 from locallin.kernels.losses import LOSSES
 from locallin.kernels.rows import Rows, n_expanded
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.base import (
+    ScoringClassifier,
+    encode_classes,
+    weights_of_classes,
+)
 from locallin.methods.calibration import calibrate, draw_folds
 from locallin.methods.chart_machines import (
     MachineSteps,
     charted_rows,
     machine_invariants,
 )
-from locallin.methods.preparation import (
-    FitInput,
-    check_parameters,
-    encode_classes,
-    make_target,
-    row_weights,
-    validated_rows,
-    weights_of_classes,
-)
+from locallin.methods.preparation import FitInput, make_target
+from locallin.methods.skeleton import check_parameters, row_weights, validated_rows
 from locallin.solvers.chart_machines import (
     solve_kernel_machines,
     solve_linear_machines,
@@ -321,7 +318,7 @@ class AtlasClassifier(CallbackSupportMixin, ScoringClassifier):
             X, y, self.classes_, encoded, weights, rng, False, None,
             class_weights=by_class,
         )  # fmt: skip
-        target, visits = make_target(given, name)
+        target, visits = make_target(self, given)
         rows = np.flatnonzero(labelled)[visits]
         target = Target(target.labels[visits], target.positive, target.weights[visits])
         machines = machines_of(len(self.classes_), self.multi_class)

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.invariants import CLASSIFIER, Array, Number, Rule
@@ -12,16 +14,62 @@ from locallin.engine.sklearn_api import StrOptions, with_callbacks
 from locallin.methods.calibration import Calibration, fit_calibrated
 from locallin.methods.conformal import CONFORMITY, SetPredictor
 from locallin.methods.links import PROBABLE, Link, offset_of
-from locallin.methods.preparation import (
+from locallin.methods.preparation import FitInput, HeldOut
+from locallin.methods.skeleton import (
     NO_HELD_OUT_ROWS,
-    FitInput,
-    HeldOut,
-    encode_classes,
-    stream_classes,
+    EpochEstimator,
+    ScoringEstimator,
     validated_rows,
 )
-from locallin.methods.skeleton import EpochEstimator, ScoringEstimator
 from locallin.streams.run import StreamSettings
+
+
+def encode_classes(y, known, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Classes, and y as indices into them.
+
+    ``known`` are the classes that an earlier call has fixed, or None; ``name`` is
+    that of the estimator.
+    """
+    check_classification_targets(y)
+    found, encoded = np.unique(y, return_inverse=True)
+    if known is None:
+        if len(found) < 2:
+            raise ValueError(
+                f"{name} needs rows of at least two classes; "
+                f"y has one class: {found[0]!r}."
+            )
+        return found, encoded
+    unknown = np.setdiff1d(found, known)
+    if len(unknown):
+        raise ValueError(
+            f"y has classes that are not among the known ones: {unknown}; "
+            f"known classes: {known}."
+        )
+    return known, np.searchsorted(known, found)[encoded]
+
+
+def stream_classes(classes, known) -> np.ndarray:
+    """Classes of a stream: as given now, or as ``known`` from an earlier call."""
+    if classes is None:
+        if known is None:
+            raise ValueError("classes must be passed to the first call of partial_fit.")
+        return known
+    classes = np.unique(classes)
+    if known is not None and not np.array_equal(classes, known):
+        raise ValueError(
+            f"classes={classes} differs from the first call of partial_fit, "
+            f"which had {known}."
+        )
+    if len(classes) < 2:
+        raise ValueError(f"classes={classes} must name at least two classes.")
+    return classes
+
+
+def weights_of_classes(class_weight, classes, encoded) -> np.ndarray | None:
+    """The weight of each class; None where all of them are one."""
+    if class_weight is None:
+        return None
+    return compute_class_weight(class_weight, classes=classes, y=classes[encoded])
 
 
 def winning_classes(scores: np.ndarray) -> np.ndarray:
@@ -134,14 +182,13 @@ class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
 
     def _set_calibration(self, found: Calibration | None, class_weights) -> None:
         """Keep what held-out rows tell, or what frees of class weights."""
-        self._set_conformity(None if found is None else found.conformity)
-        if found is not None:
-            _, self.proba_scale_, self.proba_offset_ = found.link
-            return
-        for name in ("proba_scale_", "proba_offset_"):
+        for name in ("proba_scale_", "proba_offset_", *CONFORMITY):
             if name in vars(self):
                 delattr(self, name)
-        if class_weights is not None:
+        if found is not None:
+            _, self.proba_scale_, self.proba_offset_ = found.link
+            self._set_conformity(found.conformity)
+        elif class_weights is not None:
             self.proba_offset_ = offset_of(class_weights, len(self.classes_))
 
     @available_if(_has_probabilities)
@@ -200,11 +247,15 @@ class EpochClassifier(EpochEstimator, ScoringClassifier):
     def _encode_target(self, y, known):
         return encode_classes(y, known, type(self).__name__)
 
+    def _take_target(self, y, known) -> tuple:
+        self.classes_, encoded = self._encode_target(y, known)
+        by_class = weights_of_classes(self.class_weight, self.classes_, encoded)
+        if not self.probability:
+            self._set_calibration(None, by_class)
+        return self.classes_, encoded, by_class
+
     def _strata(self, encoded: np.ndarray) -> np.ndarray:
         return encoded
-
-    def _note_target(self, given: FitInput) -> None:
-        self.classes_ = given.classes
 
     def _held_out_quality(self, scores: np.ndarray, held: HeldOut) -> float:
         right = winning_classes(scores) == held.labels
@@ -245,20 +296,14 @@ class EpochClassifier(EpochEstimator, ScoringClassifier):
             The fitted classifier.
         """
         validation = X_val, y_val, sample_weight_val
-        return self._fit_rows(X, y, sample_weight, validation)
+        learn = self._fit_calibrated if self.probability else self._fit
+        return self._fit_rows(X, y, sample_weight, validation, learn)
 
-    def _fit_given(self, given: FitInput) -> bool:
-        if not self.probability:
-            interrupted = self._fit(given)
-            self._set_calibration(None, given.class_weights)
-            return interrupted
+    def _fit_calibrated(self, given: FitInput) -> bool:
         interrupted, found = fit_calibrated(self, given)
         if found is not None:
             self._set_calibration(found, None)
         return interrupted
-
-    def _note_block(self, given: FitInput) -> None:
-        self._set_calibration(None, given.class_weights)
 
     def _learns_streams(self) -> bool:
         found = self._is_stream_method()

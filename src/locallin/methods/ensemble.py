@@ -32,9 +32,8 @@ from locallin.engine.sklearn_api import (
 from locallin.methods.base import ScoringClassifier
 from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
 from locallin.methods.links import PROBABLE, Link
-from locallin.methods.preparation import validated_rows
 from locallin.methods.regression import ScoringRegressor
-from locallin.methods.skeleton import ScoringEstimator
+from locallin.methods.skeleton import ScoringEstimator, validated_rows
 
 
 class Members(Rule):

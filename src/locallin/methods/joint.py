@@ -16,20 +16,18 @@ from locallin.methods.anchored import (
     CodedRows,
     score_rows,
 )
-from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     FitInput,
+    LearningRows,
     Rules,
     check_feature_map,
+    fit_space,
     joint_alpha,
 )
+from locallin.methods.skeleton import FitMonitor
 from locallin.solvers.convex import solve_dual
-from locallin.solvers.joint import (
-    AdamState,
-    JointProblem,
-    solve_adam,
-    solve_joint_sgd,
-)
+from locallin.solvers.joint import AdamState, JointProblem, solve_adam
+from locallin.solvers.joint_sgd import solve_joint_sgd
 
 # In units of the distance between neighbouring anchors, per coordinate: the steps that
 # bring the objective low are the same for 30 and for 1000 anchors. Half as long ones
@@ -112,19 +110,19 @@ class JointEstimator(AnchoredEstimator):
         )
 
     def _fit(self, given: FitInput) -> bool:
-        views = self._fit_space(given)
-        problem = self._joint_problem(views, given)
-        monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
-        solution = self._solve(problem, views, given, monitor)
-        self._learning = solution.state_arrays(averaged=False)
-        self._set(monitor.finish(solution))
+        rows = fit_space(self, given, in_batches=self._learns_in_batches())
+        problem = self._joint_problem(rows)
+        monitor = FitMonitor(self, given)
+        self._learning = {}
+        solution = self._solve(problem, rows, given, monitor)
+        monitor.finish(solution)
         self._record(solution)
         return solution.interrupted
 
-    def _solve(self, problem: JointProblem, views: tuple, given: FitInput, monitor):
-        return self._run_adam(problem, self._start(problem, given), given, monitor)
+    def _solve(self, problem: JointProblem, rows: LearningRows, given, monitor):
+        return self._run_adam(problem, self._start(given), given, monitor)
 
-    def _run_adam(self, problem: JointProblem, start: Parameters, given, monitor):
+    def _run_adam(self, problem: JointProblem, start, given: FitInput, monitor):
         return solve_adam(
             problem,
             start,
@@ -137,23 +135,21 @@ class JointEstimator(AnchoredEstimator):
             monitor=monitor,
         )
 
-    def _start(self, problem: JointProblem, given: FitInput) -> Parameters:
-        """First parameters, which the solver may change."""
-        if given.resume:
-            return Parameters(*map(np.copy, self._parameters()))
-        return problem.zeros()
+    def _start(self, given: FitInput) -> Parameters | None:
+        """First parameters, which the solver may change; None for zeros."""
+        return Parameters(*map(np.copy, self._parameters())) if given.resume else None
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
         """Choose space, scales and first steps from a sample, and learn nothing yet."""
-        views = self._fit_space(given)
-        problem = self._joint_problem(views, given, stream=True)
+        rows = fit_space(self, given, in_batches=self._learns_in_batches())
+        problem = self._joint_problem(rows)
         start = self._parameters() if given.resume else problem.zeros()
-        self._learning = self._first_state(problem, start, views, given, epochs)
+        self._learning = self._first_state(problem, start, rows, given, epochs)
         moved = {**problem.coding.learned(), "anchors": start.anchors}
         learned = start.coef, start.intercept, *moved.values()
         self._set(self._reached_attributes(*learned))
 
-    def _first_state(self, problem, start, views, given: FitInput, epochs: int) -> dict:
+    def _first_state(self, problem, start, rows, given: FitInput, epochs: int) -> dict:
         """The learning state at the beginning of a stream."""
         batch_size = self._batch_size(given.n_planned, epochs)
         n_steps = epochs * max(1, round(given.n_planned / batch_size))
@@ -163,21 +159,21 @@ class JointEstimator(AnchoredEstimator):
         self._learning = {}  # the plan of Adam has come to its end
 
     def _partial_fit(self, given: FitInput) -> bool:
-        views = self._fit_space(given)
-        problem = self._joint_problem(views, given, stream=True)
+        rows = fit_space(self, given, in_batches=self._learns_in_batches())
+        problem = self._joint_problem(rows)
         start = self._parameters() if given.resume else problem.zeros()
-        solution = self._learn_block(problem, start, views, given)
+        solution = self._learn_block(problem, start, rows, given)
         self._set(self._reached_attributes(*solution.learned))
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         self._record(solution, getattr(self, "objective_history_", []))
         return solution.interrupted
 
-    def _learn_block(self, problem, start, views, given: FitInput):
+    def _learn_block(self, problem, start, rows, given: FitInput):
         return self._stream_adam(problem, start, given.rng)
 
     def _stream_adam(self, problem, start, rng):
-        if "steps" in self._carried:
-            state = AdamState.from_arrays(self._carried)
+        if "steps" in self._learning:
+            state = AdamState.from_arrays(self._learning)
         else:
             batch_size = self._batch_size(len(problem.visits), 1)
             state = AdamState.fresh(problem, 0, batch_size, 1)
@@ -194,7 +190,6 @@ class JointEstimator(AnchoredEstimator):
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
-        super()._check_choices()
         check_feature_map(self)
         if self.metric != "linear" and self.n_dimensions is not None:
             raise ValueError(
@@ -206,6 +201,7 @@ class JointEstimator(AnchoredEstimator):
                 "n_anchors='auto' grows anchors in the Euclidean distance, but "
                 f"metric={self.metric!r}: give a number of anchors."
             )
+        super()._check_choices()
 
     def _record(self, solution, earlier=None) -> None:
         """Set the attributes that tell how learning went."""
@@ -221,29 +217,29 @@ class JointEstimator(AnchoredEstimator):
         arrays = {
             "coef": self.coef_,
             "intercept": self.intercept_,
-            "anchors": self.anchors_,
+            "anchors": self.coding_.anchors_,
             "bandwidth": np.asarray(self.coding_.bandwidth_),
         }
         metric = self.coding_.metric_
         return arrays if metric is None else {**arrays, "metric": metric}
 
-    def _joint_problem(self, views: tuple, given: FitInput, *, stream=False):
-        target, visits = self._make_target(given, stream=stream)
-        anchor_view, model_view = views
-        coding = self.coding_.state()
-        if self._learns_each_bandwidth() and len(coding.bandwidth) == 1:
+    def _joint_problem(self, rows: LearningRows) -> JointProblem:
+        anchor_view, model_view = rows.views
+        loss = self._joint_loss(len(rows.target.positive))
+        learns_each, coding = self._learns_each_bandwidth(), self.coding_.state()
+        if learns_each and len(coding.bandwidth) == 1:
             each = np.repeat(coding.bandwidth, len(coding.anchors))
             coding = coding._replace(bandwidth=each)
         return JointProblem(
             X=anchor_view,
             features=model_view,
-            target=target,
-            visits=visits,
+            target=rows.target,
+            visits=rows.visits,
             coding=coding,
             alpha=self.alpha_,
             intercept_scaling=float(self.intercept_scaling_),
             diversity=float(self.diversity),
-            **self._joint_loss(len(target.positive)),
+            **loss,
         )
 
     def _joint_loss(self, n_scores: int) -> dict:
@@ -278,7 +274,7 @@ class JointEstimator(AnchoredEstimator):
 
     def _rates(self, passes: int) -> dict[str, float]:
         """Largest steps of Adam in a plan of so many passes over the rows."""
-        spacing = self._spacing / np.sqrt(self.anchors_.shape[1])
+        spacing = self._spacing / np.sqrt(self.coding_.anchors_.shape[1])
         return {
             "coef": self.learning_rate / self._row_norm,
             "intercept": self.learning_rate,
@@ -317,26 +313,28 @@ class JointClassifier(JointEstimator, AnchoredClassifier):
         "loss": [StrOptions({*LOSSES, "multinomial"})],
     }
 
-    def _solve(self, problem: JointProblem, views: tuple, given: FitInput, monitor):
-        start = self._start(problem, given)
+    def _solve(self, problem: JointProblem, rows: LearningRows, given, monitor):
+        start = self._start(given)
         from_convex = not given.resume and self.init == "convex"
         if self.solver == "adam" and not from_convex:
             return self._run_adam(problem, start, given, monitor)
-        convex = self._convex_problem(views, given)
+        start, convex = start or problem.zeros(), self._convex_problem(rows)
         if from_convex:
             solution = solve_dual(convex, max_iter=100, tol=0.05, rng=given.rng)
             start = Parameters(*solution.learned, start.anchors)
         if self.solver == "adam":
             return self._run_adam(problem, start, given, monitor)
         clock = 0.0, self._first_clock(convex, start, given.rng)
-        return self._run_sgd(
+        solution = self._run_sgd(
             problem, start, clock, given.rng, max_iter=self.max_iter, monitor=monitor
         )
+        self._learning = solution.state_arrays(averaged=False)
+        return solution
 
-    def _first_state(self, problem, start, views, given: FitInput, epochs: int) -> dict:
+    def _first_state(self, problem, start, rows, given: FitInput, epochs: int) -> dict:
         if self.solver == "adam":
-            return super()._first_state(problem, start, views, given, epochs)
-        convex = self._convex_problem(views, given, stream=True)
+            return super()._first_state(problem, start, rows, given, epochs)
+        convex = self._convex_problem(rows)
         t0 = self._first_clock(convex, start, given.rng)
         return {"t": np.asarray(0.0), "t0": np.asarray(t0)}
 
@@ -344,14 +342,14 @@ class JointClassifier(JointEstimator, AnchoredClassifier):
         if self.solver == "adam":
             super()._end_stream()
 
-    def _learn_block(self, problem, start, views, given: FitInput):
+    def _learn_block(self, problem, start, rows, given: FitInput):
         if self.solver == "adam":
             return self._stream_adam(problem, start, given.rng)
-        return self._stream_sgd(problem, start, views, given)
+        return self._stream_sgd(problem, start, rows, given)
 
-    def _stream_sgd(self, problem, start, views, given: FitInput):
+    def _stream_sgd(self, problem, start, rows, given: FitInput):
         means = start if given.resume and self.average else None
-        carried = self._carried
+        carried = self._learning
         if "iterate_coef" in carried:
             names = (f"iterate_{name}" for name in Parameters._fields)
             start = Parameters(*(carried[name] for name in names))
@@ -359,7 +357,7 @@ class JointClassifier(JointEstimator, AnchoredClassifier):
             start = Parameters(*map(np.copy, start))
         clock = tuple(carried[name].item() for name in ("t", "t0") if name in carried)
         if not clock:
-            convex = self._convex_problem(views, given, stream=True)
+            convex = self._convex_problem(rows)
             clock = 0.0, self._first_clock(convex, start, given.rng)
         solution = self._run_sgd(
             problem, start, clock, given.rng, max_iter=1, tol=None, means=means,

@@ -13,13 +13,14 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.alpha import choose_factor
 from locallin.methods.anchored import AnchoredClassifier
-from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     CODINGS,
     FitInput,
     check_coding,
     check_feature_map,
+    fit_space,
 )
+from locallin.methods.skeleton import FitMonitor
 from locallin.solvers.convex import solve_dual, solve_sgd
 from locallin.solvers.newton import solve_newton
 
@@ -292,18 +293,18 @@ class LLSVMClassifier(AnchoredClassifier):
         self.verbose = verbose
 
     def _fit(self, given: FitInput) -> bool:
-        views = self._fit_space(given)
-        problem = self._convex_problem(views, given)
+        rows = fit_space(self, given)
+        problem = self._convex_problem(rows)
         start = None
         if self._looks_for_alpha(given):
-            problem, start = self._find_alpha(problem, views, given)
-        monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
+            problem, start = self._find_alpha(problem, rows.views, given)
+        monitor = FitMonitor(self, given)
         if start is not None and start.interrupted:
             solution = replace(start, n_iter=0)
             self.dual_gap_, self._learning = start.gap, {}
         else:
             solution = self._solve(problem, given, monitor, start)
-        self._set(monitor.finish(solution))
+        monitor.finish(solution)
         return solution.interrupted
 
     def _looks_for_alpha(self, given: FitInput) -> bool:
@@ -358,7 +359,7 @@ class LLSVMClassifier(AnchoredClassifier):
     def _solve_dual(self, problem, given: FitInput, monitor, start):
         dual = None if start is None else start.dual
         if given.resume:
-            dual = self._carried.get("dual")
+            dual = self._learning.get("dual")
         if dual is not None and dual.shape != (len(given.encoded), problem.n_scores):
             dual = None
         solution = solve_dual(
@@ -392,8 +393,7 @@ class LLSVMClassifier(AnchoredClassifier):
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
         """Choose space, scales and first steps from a sample, and learn nothing yet."""
-        views = self._fit_space(given)
-        problem = self._convex_problem(views, given, stream=True)
+        problem = self._convex_problem(fit_space(self, given))
         if not given.resume:
             self.coef_, self.intercept_ = problem.zeros()
         start = self.coef_, self.intercept_
@@ -401,14 +401,13 @@ class LLSVMClassifier(AnchoredClassifier):
         self._learning = {"t": np.asarray(0.0), "t0": np.asarray(t0)}
 
     def _partial_fit(self, given: FitInput) -> bool:
-        views = self._fit_space(given)
-        problem = self._convex_problem(views, given, stream=True)
-        carried = self._carried
+        problem = self._convex_problem(fit_space(self, given))
+        carried = self._learning
         mean = None
         start = problem.zeros()
         if given.resume:
             mean = self.coef_, self.intercept_
-            start = tuple(map(np.copy, mean))
+            start = self.coef_.copy(), self.intercept_.copy()
         if "iterate_coef" in carried:
             start = carried["iterate_coef"], carried["iterate_intercept"]
         clock = 0.0, self._given_t0()

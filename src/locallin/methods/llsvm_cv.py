@@ -24,9 +24,8 @@ from locallin.methods.base import winning_classes
 from locallin.methods.calibration import Calibration, calibrate
 from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
-from locallin.methods.monitor import FitMonitor
-from locallin.methods.preparation import FitInput, take_rows
-from locallin.methods.skeleton import with_model
+from locallin.methods.preparation import FitInput, fit_space
+from locallin.methods.skeleton import FitMonitor, take_rows, with_model
 from locallin.solvers.alpha_path import Fold, solve_path
 
 # The default path, in units of what alpha="scale" would be.
@@ -284,7 +283,6 @@ class LLSVMClassifierCV(LLSVMClassifier):
         """
         with interruptible(self) as run:
             given = take_rows(self, X, y, sample_weight, (None, None, None))
-            self.classes_ = given.classes
             run.interrupted = self._fit(given, sample_weight, groups)
         return self
 
@@ -297,15 +295,15 @@ class LLSVMClassifierCV(LLSVMClassifier):
     def _fit(self, given: FitInput, sample_weight=None, groups=None) -> bool:
         pairs = self._splits(given.X, given.y, given.weights, groups)
         scorer = self._scorer(given, weighted=sample_weight is not None)
-        views = self._fit_space(given)
+        rows = fit_space(self, given)
         self.alphas_ = self._path_alphas()
-        problem = self._convex_problem(views, given)
+        problem = self._convex_problem(rows)
         # Two classes of Crammer & Singer take half of alpha.
         problem = replace(problem, alpha=problem.alpha / self.alpha_)
         given_weights = check_sample_weight(sample_weight, given.X).astype(float)
-        name, alone = type(self).__name__, replace(problem, n_jobs=1)
+        alone = replace(problem, n_jobs=1)
         folds = [
-            make_fold(name, alone, views, given, given_weights, train, held)
+            make_fold(self, alone, rows.views, given, given_weights, train, held)
             for train, held in pairs
         ]
         progress = Progress(self, len(self.alphas_) + 1, given.X, given.y)
@@ -384,13 +382,13 @@ class LLSVMClassifierCV(LLSVMClassifier):
 
     def _fit_all(self, problem, given: FitInput) -> bool:
         """Solve on all rows at the chosen alpha."""
-        monitor = FitMonitor(self, None, given.X, given.y, callbacks=False)
+        monitor = FitMonitor(self, given, callbacks=False)
         solution = self._solve(problem, given, monitor)
         remedy = (
             f"That is at the chosen alpha={self.alpha_:.3g}. Raise max_iter or tol, "
             "scale the features, or leave out the smallest alphas."
         )
-        self._set(monitor.finish(solution, remedy))
+        monitor.finish(solution, remedy)
         return solution.interrupted
 
     def _growing_model(self):

@@ -6,15 +6,16 @@ import numpy as np
 
 from locallin.coding import Coding
 from locallin.engine.sklearn_api import HasMethods, Interval, StrOptions
-from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     CODINGS,
     FitInput,
     Rules,
     check_coding,
     check_feature_map,
+    fit_space,
 )
 from locallin.methods.regression import AnchoredRegressor
+from locallin.methods.skeleton import FitMonitor
 from locallin.solvers.newton import solve_newton
 
 _LOSSES = {"squared", "huber", "squared_epsilon_insensitive"}
@@ -216,8 +217,8 @@ class LLSVMRegressor(AnchoredRegressor):
         self.verbose = verbose
 
     def _fit(self, given: FitInput) -> bool:
-        problem = self._convex_problem(self._fit_space(given), given)
-        monitor = FitMonitor(self, self._held_out(given), given.X, given.y)
+        problem = self._convex_problem(fit_space(self, given))
+        monitor = FitMonitor(self, given)
         solution = solve_newton(
             problem,
             max_iter=self.max_iter,
@@ -226,7 +227,7 @@ class LLSVMRegressor(AnchoredRegressor):
             monitor=monitor,
         )
         self.dual_gap_ = solution.gap
-        self._set(monitor.finish(solution, _REMEDY))
+        monitor.finish(solution, _REMEDY)
         return solution.interrupted
 
     def _is_stream_method(self) -> bool:

@@ -12,15 +12,15 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.methods.base import winning_classes
+from locallin.methods.base import (
+    encode_classes,
+    weights_of_classes,
+    winning_classes,
+)
 from locallin.methods.conformal import CONFORMITY, Conformity, SetPredictor
 from locallin.methods.ensemble import EnsembleClassifier
 from locallin.methods.links import Link, offset_of, without_class_weights
-from locallin.methods.preparation import (
-    encode_classes,
-    row_weights,
-    weights_of_classes,
-)
+from locallin.methods.skeleton import row_weights
 from locallin.methods.tables import TableEstimator
 from locallin.methods.tasks import ClassTask
 

@@ -24,16 +24,14 @@ from locallin.kernels.latent import (
 )
 from locallin.kernels.products import row_sums
 from locallin.methods.base import EpochClassifier
-from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     FitInput,
-    HeldOut,
     Rules,
     choose_scales,
     latent_alpha,
     make_target,
-    validated_rows,
 )
+from locallin.methods.skeleton import FitMonitor, validated_rows
 from locallin.solvers.latent import (
     LatentProblem,
     Models,
@@ -259,11 +257,10 @@ class ML3Classifier(EpochClassifier):
     def _fit(self, given: FitInput) -> bool:
         if not given.resume:
             self._choose_scales(given)
-        clock = self._carried["t"].item() if given.resume else 0
+        clock = self._learning["t"].item() if given.resume else 0
         problem = self._problem(given)
         n_rows = len(problem.visits)
-        held_out = HeldOut(*given.held_out) if given.held_out else None
-        monitor = FitMonitor(self, held_out, given.X, given.y)
+        monitor = FitMonitor(self, given)
         average_from = self.max_iter + 1
         if self.average:
             average_from = 1 if self.early_stopping else self.max_iter
@@ -280,7 +277,7 @@ class ML3Classifier(EpochClassifier):
             fresh=self._classes_not_met() if given.resume else (),
             monitor=monitor,
         )
-        self._set(monitor.finish(solution))
+        monitor.finish(solution)
         self._learning = {
             "t": np.asarray(clock + n_rows * solution.n_iter),
             "met": np.ones(len(self.classes_), bool),
@@ -296,14 +293,14 @@ class ML3Classifier(EpochClassifier):
             self._partial_fit(given._replace(last_pass=False))
 
     def _partial_fit(self, given: FitInput) -> bool:
-        carried = self._carried
+        carried = self._learning
         if given.resume:
             clock = carried["t"].item()
         else:
             # Steps as long as those of a fit to all the rows that these stand for.
             clock = given.n_planned - np.count_nonzero(given.weights)
             self._choose_scales(given)
-        problem = self._problem(given, stream=True)
+        problem = self._problem(given)
         models = problem.zeros()
         if "iterate_coef" in carried:
             models = Models(carried["iterate_coef"], carried["iterate_intercept"])
@@ -338,13 +335,13 @@ class ML3Classifier(EpochClassifier):
         return solution.interrupted
 
     def _classes_not_met(self) -> np.ndarray:
-        return np.flatnonzero(~self._carried["met"])
+        return np.flatnonzero(~self._learning["met"])
 
     def _choose_scales(self, given: FitInput) -> None:
         self.alpha_, self.intercept_scaling_, _ = choose_scales(self, given.X, given)
 
-    def _problem(self, given: FitInput, *, stream=False):
-        target, visits = make_target(given, type(self).__name__, stream=stream)
+    def _problem(self, given: FitInput):
+        target, visits = make_target(self, given)
         self.p_ = float(self.p)
         n_models: Any = self.n_models
         if given.resume:

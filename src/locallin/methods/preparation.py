@@ -1,8 +1,4 @@
-"""Checked input of a fit, and everything that is chosen before a solver runs.
-
-An estimator is not changed here: its parameters and rules are read, and what was
-checked or chosen is returned.
-"""
+"""Everything that is chosen before a solver runs: scales, anchors, coding, targets."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
-from sklearn.model_selection import train_test_split
-from sklearn.utils import check_array, check_random_state, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array
 
 from locallin.coding import (
     AdaptiveCoding,
@@ -24,11 +17,9 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
-from locallin.engine.input import checked_data, sound_matrix
+from locallin.engine.input import sound_matrix
 from locallin.engine.matrix import BLOCK, as_rows, find_nearest
 from locallin.engine.parallel import row_blocks
-from locallin.engine.scales import warn_of_scales
-from locallin.engine.sklearn_api import check_sample_weight, validate_parameters
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
 
@@ -46,12 +37,6 @@ _METRIC_ROWS = 10_000
 # so many, or so many for each anchor.
 _ANCHOR_ROWS = 30_000
 _ROWS_PER_CLUSTER = 20
-NO_HELD_OUT_ROWS = (
-    "probability=True holds out rows, which a stream does not have: for its "
-    "probabilities choose loss='logistic' or 'multinomial', where the method has them, "
-    "or set probability=False and calibrate what is fitted with "
-    "CalibratedClassifierCV(FrozenEstimator(model)) on other rows."
-)
 
 
 class FitInput(NamedTuple):
@@ -61,8 +46,8 @@ class FitInput(NamedTuple):
     where there are no classes; ``weights`` are the products of sample and class
     weights; ``class_weights`` are the latter, in the order of the classes, or None
     where all are one. ``resume`` says whether learning goes on from what is fitted.
-    Where X is a sample of a stream, ``n_rows`` is the length of the stream;
-    ``last_pass`` tells whether the rows come no more after this.
+    ``stream`` tells whether X is a block of a stream, ``n_rows`` how long the stream is
+    where X is a sample of it, ``last_pass`` whether the rows come no more after this.
     """
 
     X: Any
@@ -76,6 +61,7 @@ class FitInput(NamedTuple):
     n_rows: int | None = None
     last_pass: bool = True
     class_weights: np.ndarray | None = None
+    stream: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -151,14 +137,16 @@ class Rules:
     while_growing: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Space(NamedTuple):
-    """Where local models sit and what they see."""
+class LearningRows(NamedTuple):
+    """What local models learn from.
 
-    feature_map: Any  # a fitted transformer, or None
-    scales: Scales
-    coding: Coding
-    spacing: float  # median distance of an anchor to its nearest neighbour
-    anchor_path: np.ndarray | None  # with n_anchors="auto"
+    ``views`` are the rows as anchors and as local models see them; ``visits`` names
+    those that count.
+    """
+
+    views: tuple
+    target: Target
+    visits: np.ndarray
 
 
 def check_feature_map(estimator) -> None:
@@ -190,214 +178,80 @@ def check_coding(estimator) -> None:
             )
 
 
-def check_parameters(estimator) -> None:
-    """Refuse parameters that are not allowed, alone or together."""
-    validate_parameters(estimator)
-    estimator._check_choices()
-
-
-def validated_rows(estimator, X, *, finite: bool = True):
-    """Rows as a fitted estimator checks them before it predicts."""
-    check_is_fitted(estimator)
-    return checked_data(estimator, X, reset=False, finite=finite)
-
-
-def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
-    """Check the arguments of ``fit``."""
-    check_parameters(estimator)
-    resume = estimator.warm_start and hasattr(estimator, "coef_")
-    X, y = checked_data(estimator, X, y, reset=not resume, **estimator._y_checks)
-    if not resume:
-        warn_of_scales(estimator, X)
-    known = estimator._known_target(None, resume=resume, stream=False)
-    labels = estimator._encode_target(y, known)
-    given = _new_input(estimator, X, y, labels, sample_weight, resume)
-    return given._replace(held_out=_take_held_out(estimator, given, *validation))
-
-
-def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
-    """Check the arguments of ``partial_fit``."""
-    check_parameters(estimator)
-    check_stream(estimator)
-    resume = hasattr(estimator, "coef_")
-    known = estimator._known_target(classes, resume=resume, stream=True)
-    X, y = checked_data(estimator, X, y, reset=not resume, **estimator._y_checks)
-    if not resume:
-        warn_of_scales(estimator, X)
-    labels = estimator._encode_target(y, known)
-    return _new_input(estimator, X, y, labels, sample_weight, resume)
-
-
-def _new_input(estimator, X, y, labels, sample_weight, resume) -> FitInput:
-    classes, encoded = labels
-    by_class = weights_of_classes(estimator.class_weight, classes, encoded)
-    weights = row_weights(X, encoded, sample_weight, by_class)
-    rng = check_random_state(estimator.random_state)
-    return FitInput(
-        X, y, classes, encoded, weights, rng, resume, None, class_weights=by_class
-    )
-
-
-def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
-    """Rows for early stopping, (X, labels, weights): given, or drawn; or None.
-
-    Rows that are drawn from the training rows get a weight of 0 there, in place.
-    """
-    if not estimator.early_stopping:
-        if X_val is not None or y_val is not None:
-            raise ValueError(
-                "X_val and y_val serve early stopping: set early_stopping=True."
-            )
-        return None
-    if (X_val is None) != (y_val is None):
-        raise ValueError("X_val and y_val go together: pass both or neither.")
-    if X_val is not None:
-        X_val, y_val = checked_data(
-            estimator, X_val, y_val, reset=False, **estimator._y_checks
-        )
-        labels = estimator._encode_target(y_val, given.classes)[1]
-        return (
-            X_val,
-            labels,
-            row_weights(X_val, labels, weights_val, given.class_weights),
-        )
-    counted = np.flatnonzero(given.weights > 0)
-    chosen = train_test_split(
-        counted,
-        test_size=estimator.validation_fraction,
-        stratify=estimator._strata(given.encoded[counted]),
-        random_state=given.rng,
-    )[1]
-    held_weights = given.weights[chosen]
-    given.weights[chosen] = 0.0
-    return given.X[chosen], given.encoded[chosen], held_weights
-
-
-def encode_classes(y, known, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Classes, and y as indices into them.
-
-    ``known`` are the classes that an earlier call has fixed, or None; ``name`` is
-    that of the estimator.
-    """
-    check_classification_targets(y)
-    found, encoded = np.unique(y, return_inverse=True)
-    if known is None:
-        if len(found) < 2:
-            raise ValueError(
-                f"{name} needs rows of at least two classes; "
-                f"y has one class: {found[0]!r}."
-            )
-        return found, encoded
-    unknown = np.setdiff1d(found, known)
-    if len(unknown):
-        raise ValueError(
-            f"y has classes that are not among the known ones: {unknown}; "
-            f"known classes: {known}."
-        )
-    return known, np.searchsorted(known, found)[encoded]
-
-
-def stream_classes(classes, known) -> np.ndarray:
-    """Classes of a stream: as given now, or as ``known`` from an earlier call."""
-    if classes is None:
-        if known is None:
-            raise ValueError("classes must be passed to the first call of partial_fit.")
-        return known
-    classes = np.unique(classes)
-    if known is not None and not np.array_equal(classes, known):
-        raise ValueError(
-            f"classes={classes} differs from the first call of partial_fit, "
-            f"which had {known}."
-        )
-    if len(classes) < 2:
-        raise ValueError(f"classes={classes} must name at least two classes.")
-    return classes
-
-
-def weights_of_classes(class_weight, classes, encoded) -> np.ndarray | None:
-    """The weight of each class; None where all of them are one."""
-    if class_weight is None:
-        return None
-    return compute_class_weight(class_weight, classes=classes, y=classes[encoded])
-
-
-def row_weights(X, encoded, sample_weight, class_weights) -> np.ndarray:
-    """Product of sample weights and class weights."""
-    weights = check_sample_weight(sample_weight, X)
-    if class_weights is not None:
-        weights = weights * class_weights[encoded].astype(weights.dtype)
-    return weights
-
-
-def check_stream(estimator) -> None:
-    """Refuse settings that need all rows at once."""
-    if estimator.early_stopping:
-        raise ValueError("partial_fit does not work with early_stopping=True.")
-    if estimator.probability:
-        raise ValueError(NO_HELD_OUT_ROWS)
-    if isinstance(estimator.class_weight, str):
-        raise ValueError(
-            "class_weight='balanced' needs all rows at once: for partial_fit pass "
-            "a dict of weights, e.g. from sklearn.utils.compute_class_weight."
-        )
-
-
-def make_target(
-    given: FitInput, name: str, *, stream: bool = False
-) -> tuple[Target, np.ndarray]:
+def make_target(estimator, given: FitInput) -> tuple[Target, np.ndarray]:
     """Targets of the scores, and the rows that count; their weights get a mean of one.
 
-    Weights of a stream are taken as they are; ``name`` is that of the estimator.
+    Weights of a stream are taken as they are.
     """
-    classes, encoded, weights = given.classes, given.encoded, given.weights
-    positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
+    classes, weights = given.classes, given.weights
     visits = np.flatnonzero(weights > 0)
-    if not stream:
-        present = np.unique(encoded[visits])
-        if len(present) < 2:
-            raise ValueError(
-                f"{name} needs rows of at least two classes; the "
-                "rows of positive weight have one class: "
-                f"{classes[present[0]]!r}."
-            )
+    if classes is None:
+        labels = estimator._standardised(given.encoded)
+        positive = np.arange(labels.shape[1])
+    else:
+        labels = given.encoded
+        positive = np.array([1]) if len(classes) == 2 else np.arange(len(classes))
+        if not given.stream:
+            _check_present(estimator, classes, labels[visits])
+    if not given.stream:
         weights = weights / weights[visits].mean(dtype=float)
-    return Target(encoded, positive, weights.astype(float)), visits
+    return Target(labels, positive, weights.astype(float)), visits
 
 
-def fit_space(
-    estimator, given: FitInput, in_batches: bool = False
-) -> tuple[Space, tuple]:
-    """Choose feature map, scales, anchors and coding.
+def _check_present(estimator, classes, labels) -> None:
+    present = np.unique(labels)
+    if len(present) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs rows of at least two classes; the "
+            "rows of positive weight have one class: "
+            f"{classes[present[0]]!r}."
+        )
 
-    Returns them, and the rows as anchors and as local models see them: with
-    ``in_batches`` those of a feature map are made when they are asked for.
+
+def fit_space(estimator, given: FitInput, *, in_batches: bool = False) -> LearningRows:
+    """Choose feature map, scales, anchors and coding, unless a fit goes on.
+
+    They become attributes of the estimator. With ``in_batches`` the rows of a feature
+    map are made when they are asked for.
     """
-    X, encoded, weights = given.X, given.encoded, given.weights
-    labels, feature_map = given.labels, None
+    target, visits = make_target(estimator, given)
+    if given.resume:
+        views = row_views(estimator, given.X, in_batches)
+        return LearningRows(views, target, visits)
+    estimator.feature_map_ = None
     if estimator.feature_map is not None:
-        y = encoded[:, 0] if encoded.ndim == 2 and encoded.shape[1] == 1 else encoded
-        feature_map = clone(estimator.feature_map).fit(X, y)
-    anchor_view, model_view = views = views_of(estimator, feature_map, X, in_batches)
-    scales = choose_scales(estimator, model_view, given)
-    anchors, path = estimator.anchors, None
+        y = given.encoded
+        y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+        estimator.feature_map_ = clone(estimator.feature_map).fit(given.X, y)
+    views = views_of(estimator, given.X, in_batches)
+    scales = choose_scales(estimator, views[1], given)
+    estimator.alpha_, estimator.intercept_scaling_, estimator._row_norm = scales
+    _fit_coding(estimator, given, views[0])
+    return LearningRows(views, target, visits)
+
+
+def _fit_coding(estimator, given: FitInput, X) -> None:
+    """Choose the anchors of rows, and how far a row looks for them."""
+    anchors, weights, labels = estimator.anchors, given.weights, given.labels
+    vars(estimator).pop("anchor_path_", None)
     if not isinstance(anchors, str):
         _check_number(estimator.n_anchors, anchors)
     if estimator.n_anchors == "auto":
-        anchors, path = estimator._grow(given, anchor_view)
+        anchors, estimator.anchor_path_ = estimator._grow(given, X)
     coding = _new_coding(estimator, anchors, given)
     if estimator.metric is not None:
-        coding.metric = first_metric(estimator, anchor_view, given)
-    if isinstance(anchor_view, MappedRows):
+        coding.metric = first_metric(estimator, X, given)
+    if isinstance(X, MappedRows):
         most = max(_ANCHOR_ROWS, _ROWS_PER_CLUSTER * getattr(coding, "n_anchors", 0))
         seen = _sampled(given, most)
-        anchor_view, weights = anchor_view[seen], weights[seen]
+        X, weights = X[seen], weights[seen]
         labels = None if labels is None else labels[seen]
     uniform = weights.min() == weights.max()
-    coding.fit(anchor_view, labels, None if uniform else weights)
+    coding.fit(X, labels, None if uniform else weights)
     if estimator.metric is not None:
         coding.metric = None  # metric_ learns from here on
-    spacing = anchor_spacing(coding.anchors_) or _spread(anchor_view, weights)
-    return Space(feature_map, scales, coding, spacing, path), views
+    estimator.coding_ = coding
+    estimator._spacing = anchor_spacing(coding.anchors_) or _spread(X, weights)
 
 
 def first_metric(estimator, X, given: FitInput) -> np.ndarray:
@@ -462,15 +316,35 @@ class MappedRows:
         return mapped_rows(self._feature_map, self._X[chosen])
 
 
-def views_of(estimator, feature_map, X, in_batches: bool = False) -> tuple:
+def views_of(estimator, X, in_batches: bool = False) -> tuple:
     """Rows as anchors see them (x or phi(x)), and as local models do (phi(x))."""
-    mapped = X
+    mapped, feature_map = X, estimator.feature_map_
     if feature_map is not None:
         mapped = (MappedRows if in_batches else mapped_rows)(feature_map, X)
     anchor_view = mapped if estimator.coding_space == "mapped" else X
     if estimator.local_model == "constant":
         return anchor_view, np.empty((X.shape[0], 0), X.dtype)
     return anchor_view, mapped
+
+
+def row_views(estimator, X, in_batches: bool = False) -> tuple:
+    """The same of a fitted estimator: rows of a map that has changed are refused."""
+    views = views_of(estimator, X, in_batches)
+    if estimator.feature_map_ is not None:
+        _check_widths(estimator, *views)
+    return views
+
+
+def _check_widths(estimator, anchor_view, model_view) -> None:
+    """Kernels check no bounds."""
+    arrays = estimator.coding_.anchors_, vars(estimator).get("coef_", model_view)
+    for view, fitted in zip((anchor_view, model_view), arrays, strict=True):
+        if view.shape[1] != fitted.shape[-1]:
+            raise ValueError(
+                f"feature_map_ gives rows of {view.shape[1]} features, but "
+                f"{type(estimator).__name__} was fitted to {fitted.shape[-1]}: fit it "
+                "again."
+            )
 
 
 def _check_number(n_anchors, anchors) -> None:
@@ -495,27 +369,23 @@ def _new_coding(estimator, anchors, given: FitInput) -> Coding:
         if coding.random_state is None:
             coding.set_params(random_state=seed)
         return coding
-    n_anchors = len(anchors)
+    kind, k, n_anchors = CODINGS[estimator.coding], estimator.n_neighbors, len(anchors)
     if isinstance(anchors, str):
         usual = rule_of_rows(estimator, given, USUAL_ANCHORS)
         n_anchors = estimator.n_anchors or usual
-    coding = CODINGS[estimator.coding](
-        n_anchors, anchors=anchors, n_probes=estimator.n_probes, random_state=seed
-    )
-    _set_neighbors(coding, estimator.n_neighbors, n_anchors)
-    names = estimator.rules.coding_parameters
-    return coding.set_params(**{name: getattr(estimator, name) for name in names})
-
-
-def _set_neighbors(coding: Coding, k: int | None, n_anchors: int) -> None:
-    if not isinstance(coding, AdaptiveCoding):
-        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
-    elif k is not None:
+    if kind is AdaptiveCoding and k is not None:
         raise ValueError(
             f"n_neighbors={k}, but coding='adaptive' chooses the number of "
             "neighbors for each row: leave n_neighbors=None, or choose "
             "coding='soft'."
         )
+    names = estimator.rules.coding_parameters
+    settings = {name: getattr(estimator, name) for name in names}
+    settings |= {"n_probes": estimator.n_probes, "random_state": seed}
+    coding = kind(n_anchors, anchors=anchors, **settings)
+    if kind is not AdaptiveCoding:
+        coding.n_neighbors = min(coding.n_neighbors, n_anchors) if k is None else k
+    return coding
 
 
 def choose_scales(estimator, features, given: FitInput) -> Scales:

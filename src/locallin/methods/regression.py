@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from locallin.engine.invariants import Array, Rule
 from locallin.engine.sklearn_api import Interval, StrOptions, with_callbacks
-from locallin.kernels.linear import ONE_VS_REST, Target
+from locallin.kernels.linear import ONE_VS_REST
 from locallin.kernels.losses import (
     EPSILON_INSENSITIVE,
     HUBER,
@@ -18,8 +18,8 @@ from locallin.kernels.losses import (
     residual_losses,
 )
 from locallin.methods.anchored import AnchoredEstimator
-from locallin.methods.preparation import FitInput, HeldOut, validated_rows
-from locallin.methods.skeleton import EpochEstimator, ScoringEstimator
+from locallin.methods.preparation import FitInput, HeldOut
+from locallin.methods.skeleton import EpochEstimator, ScoringEstimator, validated_rows
 from locallin.streams.run import NO_CLASSES, StreamSettings
 
 # Codes of the losses in kernels, and epsilon where it is None.
@@ -235,7 +235,7 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
             The fitted regressor.
         """
         validation = X_val, y_val, sample_weight_val
-        return self._fit_rows(X, y, sample_weight, validation)
+        return self._fit_rows(X, y, sample_weight, validation, self._fit)
 
     @available_if(lambda self: self._is_stream_method())
     def partial_fit(self, X, y, sample_weight=None):
@@ -339,14 +339,6 @@ class AnchoredRegressor(AnchoredEstimator, EpochRegressor):
 
     def _score_dimension(self) -> str:
         return "targets"
-
-    def _make_target(self, given: FitInput, *, stream=False):
-        values, weights = self._standardised(given.encoded), given.weights
-        visits = np.flatnonzero(weights > 0)
-        if not stream:
-            weights = weights / weights[visits].mean(dtype=float)
-        target = Target(values, np.arange(values.shape[1]), weights.astype(float))
-        return target, visits
 
     def _convex_loss(self) -> dict[str, Any]:
         loss, parameter = self._loss_and_parameter()

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.sklearn_api import clone_without_callbacks
 from locallin.methods.base import EpochClassifier
-from locallin.methods.preparation import check_parameters
-from locallin.methods.skeleton import StreamLearner
+from locallin.methods.skeleton import StreamLearner, check_parameters
 from locallin.streams.state import LearningState
 
 

@@ -1,37 +1,145 @@
-"""The skeleton that classifiers and regressors share."""
+"""The skeleton that classifiers and regressors share: input, learning, streams."""
 
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
-from sklearn.utils import assert_all_finite
+from sklearn.model_selection import train_test_split
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from locallin.data import as_batches
 from locallin.engine.finite import all_finite, finite_results
+from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, CheckedState, Number, Rule, check_fitted
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks
+from locallin.engine.progress import Progress, warn_not_converged
+from locallin.engine.scales import warn_of_scales
 from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
     Interval,
     StrOptions,
+    check_sample_weight,
     interruptible,
+    validate_parameters,
 )
-from locallin.methods.preparation import (
-    FitInput,
-    HeldOut,
-    Rules,
-    check_parameters,
-    check_stream,
-    take_block,
-    take_rows,
-)
+from locallin.methods.preparation import FitInput, HeldOut, Rules
 from locallin.streams.run import StreamRun, StreamSettings
 from locallin.streams.state import LearningState
+
+NO_HELD_OUT_ROWS = (
+    "probability=True holds out rows, which a stream does not have: for its "
+    "probabilities choose loss='logistic' or 'multinomial', where the method has them, "
+    "or set probability=False and calibrate what is fitted with "
+    "CalibratedClassifierCV(FrozenEstimator(model)) on other rows."
+)
+_REMEDY = (
+    "Raise max_iter, alpha or tol, scale the features, or stop on held-out accuracy "
+    "with early_stopping=True."
+)
+
+
+def check_parameters(estimator) -> None:
+    """Refuse parameters that are not allowed, alone or together."""
+    validate_parameters(estimator)
+    estimator._check_choices()
+
+
+def validated_rows(estimator, X, *, finite: bool = True):
+    """Rows as a fitted estimator checks them before it predicts."""
+    check_is_fitted(estimator)
+    return checked_data(estimator, X, reset=False, finite=finite)
+
+
+def take_rows(estimator, X, y, sample_weight, validation) -> FitInput:
+    """Check the arguments of ``fit``."""
+    check_parameters(estimator)
+    resume = estimator.warm_start and hasattr(estimator, "coef_")
+    given = _take(estimator, X, y, None, sample_weight, resume=resume, stream=False)
+    return given._replace(held_out=_take_held_out(estimator, given, *validation))
+
+
+def take_block(estimator, X, y, classes, sample_weight) -> FitInput:
+    """Check the arguments of ``partial_fit``."""
+    check_parameters(estimator)
+    check_stream(estimator)
+    resume = hasattr(estimator, "coef_")
+    return _take(estimator, X, y, classes, sample_weight, resume=resume, stream=True)
+
+
+def _take(estimator, X, y, classes, sample_weight, *, resume, stream) -> FitInput:
+    X, y = checked_data(estimator, X, y, reset=not resume, **estimator._y_checks)
+    if not resume:
+        warn_of_scales(estimator, X)
+    known = estimator._known_target(classes, resume=resume, stream=stream)
+    classes, encoded, by_class = estimator._take_target(y, known)
+    weights = row_weights(X, encoded, sample_weight, by_class)
+    rng = check_random_state(estimator.random_state)
+    return FitInput(
+        X, y, classes, encoded, weights, rng, resume, None,
+        class_weights=by_class, stream=stream,
+    )  # fmt: skip
+
+
+def _take_held_out(estimator, given: FitInput, X_val, y_val, weights_val):
+    """Rows for early stopping, (X, labels, weights): given, or drawn; or None.
+
+    Rows that are drawn from the training rows get a weight of 0 there, in place.
+    """
+    if not estimator.early_stopping:
+        if X_val is not None or y_val is not None:
+            raise ValueError(
+                "X_val and y_val serve early stopping: set early_stopping=True."
+            )
+        return None
+    if (X_val is None) != (y_val is None):
+        raise ValueError("X_val and y_val go together: pass both or neither.")
+    if X_val is not None:
+        X_val, y_val = checked_data(
+            estimator, X_val, y_val, reset=False, **estimator._y_checks
+        )
+        labels = estimator._encode_target(y_val, given.classes)[1]
+        return (
+            X_val,
+            labels,
+            row_weights(X_val, labels, weights_val, given.class_weights),
+        )
+    counted = np.flatnonzero(given.weights > 0)
+    chosen = train_test_split(
+        counted,
+        test_size=estimator.validation_fraction,
+        stratify=estimator._strata(given.encoded[counted]),
+        random_state=given.rng,
+    )[1]
+    held_weights = given.weights[chosen]
+    given.weights[chosen] = 0.0
+    return given.X[chosen], given.encoded[chosen], held_weights
+
+
+def row_weights(X, encoded, sample_weight, class_weights) -> np.ndarray:
+    """Product of sample weights and class weights."""
+    weights = check_sample_weight(sample_weight, X)
+    if class_weights is not None:
+        weights = weights * class_weights[encoded].astype(weights.dtype)
+    return weights
+
+
+def check_stream(estimator) -> None:
+    """Refuse settings that need all rows at once."""
+    if estimator.early_stopping:
+        raise ValueError("partial_fit does not work with early_stopping=True.")
+    if estimator.probability:
+        raise ValueError(NO_HELD_OUT_ROWS)
+    if isinstance(estimator.class_weight, str):
+        raise ValueError(
+            "class_weight='balanced' needs all rows at once: for partial_fit pass "
+            "a dict of weights, e.g. from sklearn.utils.compute_class_weight."
+        )
 
 
 def forget_learning(estimator) -> None:
@@ -105,8 +213,8 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
     ``_held_out_scores`` are those of held-out rows at the parameters a solver has
     reached, and ``_learned_attributes`` the fitted attributes that hold these.
 
-    What y is, is told by ``_known_target``, ``_encode_target``, ``_strata``,
-    ``_note_target`` and ``_held_out_quality``.
+    What y is, is told by ``_known_target``, ``_take_target``, ``_encode_target``,
+    ``_strata``, ``_note_target`` and ``_held_out_quality``.
     """
 
     # Options that a method need not offer.
@@ -132,6 +240,9 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
     _y_checks: dict[str, bool] = {}
     _quality = ""
 
+    # What the next step of learning needs beside the model, once there is any.
+    _learning: dict[str, np.ndarray] = {}
+
     def _known_target(self, classes, *, resume: bool, stream: bool) -> Any:
         """What is known of y before it is seen: classes, or None."""
         raise NotImplementedError
@@ -140,35 +251,38 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
         """Classes, where there are any, and y in the form that solvers take."""
         raise NotImplementedError
 
+    def _take_target(self, y, known) -> tuple:
+        """Classes, y as solvers take it, and the weights of the classes, of a fit."""
+        return *self._encode_target(y, known), None
+
     def _strata(self, encoded: np.ndarray) -> np.ndarray | None:
         """What held-out rows are stratified by."""
         raise NotImplementedError
 
     def _note_target(self, given: FitInput) -> None:
-        """Set the attributes that tell of y."""
-        raise NotImplementedError
+        """Set the attributes that tell of y and its weights."""
 
     def _held_out_quality(self, scores: np.ndarray, held: HeldOut) -> float:
         """How good the scores of held-out rows are."""
         raise NotImplementedError
 
-    def _fit_rows(self, X, y, sample_weight, validation):
-        """Learn from all rows; ``validation`` are held-out rows, or Nones."""
+    def _held_out_rows(self, X) -> Any:
+        """Held-out rows in the form that ``_held_out_scores`` takes."""
+        return X
+
+    def _fit_rows(self, X, y, sample_weight, validation, learn):
+        """Learn from all rows by ``learn``, which is told of the checked input.
+
+        ``validation`` are held-out rows, or Nones.
+        """
         with interruptible(self) as run:
             given = take_rows(self, X, y, sample_weight, validation)
             self._note_target(given)
             if hasattr(self, "validation_history_"):
                 del self.validation_history_
             with self._finite_learning():
-                run.interrupted = self._fit_given(given)
+                run.interrupted = learn(given)
         return self
-
-    def _fit_given(self, given: FitInput) -> bool:
-        """Learn from all rows; True where Ctrl-C ended it."""
-        return self._fit(given)
-
-    def _note_block(self, given: FitInput) -> None:
-        """Take note of a block that has been learned from."""
 
     def _fit_block(self, X, y, classes, sample_weight):
         """Learn from a block of a stream."""
@@ -178,7 +292,6 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
             self._detach()
             with self._finite_learning():
                 run.interrupted = self._partial_fit(given)
-            self._note_block(given)
         return self
 
     def _fit_stream(self, batches, settings: StreamSettings, checkpoint):
@@ -208,7 +321,7 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
         """Refuse what the block has learned where it holds NaN or infinity."""
         with np.errstate(over="ignore", invalid="ignore"):
             yield
-        learned = self._get_state().to_arrays()
+        learned = {**self._model_arrays(), **self._learning}
         learned["objective"] = np.asarray(getattr(self, "objective_history_", [0]))[-1:]
         for name, values in learned.items():
             if values.dtype.kind == "f" and not all_finite(values):
@@ -224,13 +337,8 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
         """Arrays of the model that learning changes, by the names of its parameters."""
         return {"coef": self.coef_, "intercept": self.intercept_}
 
-    @property
-    def _carried(self) -> dict[str, np.ndarray]:
-        """What the next step of learning needs beside the model."""
-        return vars(self).get("_learning", {})
-
     def _get_state(self) -> LearningState:
-        return LearningState({**self._model_arrays(), **self._carried})
+        return LearningState({**self._model_arrays(), **self._learning})
 
     def _set_state(self, state: LearningState) -> None:
         arrays = state.to_arrays()
@@ -248,12 +356,12 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
             self._set_state(self._get_state().copy())
 
     def _carried_number(self, name: str):
-        if name not in self._carried:
+        if name not in self._learning:
             raise AttributeError(
                 f"{type(self).__name__} has no {name}_: it is that of a fitted "
                 "estimator whose solver has such a clock."
             )
-        return self._carried[name].item()
+        return self._learning[name].item()
 
     @property
     def t_(self) -> float:
@@ -272,6 +380,78 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
         return self._learned_attributes(*learned)
 
 
+class FitMonitor:
+    """Follows a fit from epoch to epoch; solvers call it.
+
+    Reports each epoch to callbacks and screen, judges it by held-out rows,
+    keeps the best weights seen, and asks to stop when ``n_iter_no_change`` epochs have
+    not improved on them.
+    """
+
+    def __init__(self, estimator, given: FitInput, *, callbacks=True):
+        self._estimator = estimator
+        self._held_out: HeldOut | None = None
+        if given.held_out is not None:
+            X, labels, weights = given.held_out
+            self._held_out = HeldOut(estimator._held_out_rows(X), labels, weights)
+        self._progress = Progress(
+            estimator, estimator.max_iter, given.X, given.y, callbacks=callbacks
+        )
+        self._best: tuple | None = None
+        self._best_epoch = 0
+        self._history: list[float] = []
+        self._qualities: list[float] = []
+
+    def __call__(self, epoch: int, objective: float, *learned) -> bool:
+        """Take note of an epoch that ended at the given parameters; True to stop."""
+        self._history.append(objective)
+        held_out = self._held_out
+        last = held_out is not None and self._measure(held_out, epoch, learned)
+        text = f"epoch {epoch}/{self._estimator.max_iter}: objective {objective:.6g}"
+        if self._qualities:
+            name = self._estimator._quality
+            text += f", held-out {name} {self._qualities[-1]:.4f}"
+        return self._progress.step(
+            epoch, text, lambda: self._attributes(learned, epoch), last=last
+        )
+
+    def _measure(self, held: HeldOut, epoch: int, learned: tuple) -> bool:
+        scores = self._estimator._held_out_scores(held.rows, *learned)
+        quality = self._estimator._held_out_quality(scores, held)
+        if not self._qualities or quality > max(self._qualities):
+            self._best = deepcopy(learned)
+            self._best_epoch = epoch
+        self._qualities.append(quality)
+        return epoch - self._best_epoch >= self._estimator.n_iter_no_change
+
+    def _attributes(self, learned, n_iter) -> dict:
+        attributes = {
+            **self._estimator._reached_attributes(*learned),
+            "n_iter_": n_iter,
+            "objective_history_": np.array(self._history),
+        }
+        if self._held_out is not None:
+            attributes["validation_history_"] = np.array(self._qualities)
+        return attributes
+
+    def finish(self, solution, remedy: str = _REMEDY) -> None:
+        """Set fitted attributes: the best held-out parameters, or the solver's last."""
+        attributes = self._attributes(self._best or solution.learned, solution.n_iter)
+        for name, value in attributes.items():
+            setattr(self._estimator, name, value)
+        self._progress.end(lambda: attributes)
+        if not (solution.converged or solution.interrupted):
+            warn_not_converged(
+                self._estimator, "epochs", self._reached(solution.gap), remedy
+            )
+
+    def _reached(self, gap: float | None) -> str:
+        tol = self._estimator.tol
+        if gap is None:
+            return f"the objective still falls by more than tol={tol}"
+        return f"the relative duality gap is {gap:.2g}, tol={tol}"
+
+
 class StreamLearner:
     """An estimator as streams and clusters drive it: block by block.
 
@@ -286,7 +466,6 @@ class StreamLearner:
         given = self._take(block, classes, rng)
         with self.estimator._finite_learning():
             self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
-        self.estimator._note_block(given)
         self.estimator._detach()
 
     def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:

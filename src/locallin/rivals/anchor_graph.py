@@ -17,8 +17,12 @@ from locallin.engine.sklearn_api import (
     check_sample_weight,
     unchanged_on_error,
 )
-from locallin.methods.base import ScoringClassifier, winning_classes
-from locallin.methods.preparation import check_parameters, encode_classes
+from locallin.methods.base import (
+    ScoringClassifier,
+    encode_classes,
+    winning_classes,
+)
+from locallin.methods.skeleton import check_parameters
 
 # Of the mean diagonal: it decides where no label reaches, and nothing elsewhere.
 _RIDGE = 1e-8

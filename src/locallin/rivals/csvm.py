@@ -18,12 +18,8 @@ from locallin.engine.sklearn_api import (
     check_sample_weight,
     unchanged_on_error,
 )
-from locallin.methods.base import ScoringClassifier
-from locallin.methods.preparation import (
-    check_parameters,
-    encode_classes,
-    validated_rows,
-)
+from locallin.methods.base import ScoringClassifier, encode_classes
+from locallin.methods.skeleton import check_parameters, validated_rows
 
 
 class CSVMClassifier(ScoringClassifier):

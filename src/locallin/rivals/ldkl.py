@@ -18,15 +18,13 @@ from locallin.engine.invariants import (
 )
 from locallin.engine.sklearn_api import Interval, StrOptions
 from locallin.methods.base import EpochClassifier
-from locallin.methods.monitor import FitMonitor
 from locallin.methods.preparation import (
     FitInput,
-    HeldOut,
     Rules,
     choose_scales,
     make_target,
-    validated_rows,
 )
+from locallin.methods.skeleton import FitMonitor, validated_rows
 
 # Splits sharpen from the first to the last of these over the planned steps, by which
 # time they are all but steps; the rest of the plan has them hard.
@@ -287,8 +285,7 @@ class LDKLClassifier(EpochClassifier):
         batch = self._rows_of_a_step(len(problem.visits))
         n_steps = self.max_iter * -(-len(problem.visits) // batch)
         state = AdamState.fresh(start, n_steps, given.resume)
-        held_out = HeldOut(*given.held_out) if given.held_out else None
-        monitor = FitMonitor(self, held_out, given.X, given.y)
+        monitor = FitMonitor(self, given)
         solution = solve_adam(
             problem,
             state,
@@ -298,13 +295,13 @@ class LDKLClassifier(EpochClassifier):
             rng=given.rng,
             monitor=monitor,
         )
-        self._set(monitor.finish(solution))
+        monitor.finish(solution)
         self._learning = {}
         return solution.interrupted
 
     def _begin_stream(self, given: FitInput, epochs: int) -> None:
         """Choose scales and the first tree from a sample, and plan the steps."""
-        problem = self._problem(given, stream=True)
+        problem = self._problem(given)
         batch = self._rows_of_a_step(given.n_planned)
         n_steps = epochs * -(-given.n_planned // batch)
         table = self._start(problem, given)
@@ -312,8 +309,8 @@ class LDKLClassifier(EpochClassifier):
         self._keep(problem, state, batch)
 
     def _partial_fit(self, given: FitInput) -> bool:
-        problem = self._problem(given, stream=True)
-        carried = self._carried
+        problem = self._problem(given)
+        carried = self._learning
         if "first" in carried:
             state = AdamState(
                 problem.table_of(self._learned()),
@@ -358,8 +355,8 @@ class LDKLClassifier(EpochClassifier):
     def _end_stream(self) -> None:
         self._learning = {}  # the plan of Adam has come to its end
 
-    def _problem(self, given: FitInput, *, stream: bool = False) -> "LDKLProblem":
-        target, visits = make_target(given, type(self).__name__, stream=stream)
+    def _problem(self, given: FitInput) -> "LDKLProblem":
+        target, visits = make_target(self, given)
         if not given.resume:
             scales = choose_scales(self, given.X, given)
             self.alpha_, self.intercept_scaling_, self._row_norm = map(float, scales)

@@ -17,8 +17,8 @@ from locallin.engine.sklearn_api import (
     check_sample_weight,
     unchanged_on_error,
 )
-from locallin.methods.base import ScoringClassifier
-from locallin.methods.preparation import check_parameters, encode_classes
+from locallin.methods.base import ScoringClassifier, encode_classes
+from locallin.methods.skeleton import check_parameters
 
 # A step of the gates is halved this often before they rest.
 _HALVINGS = 12

@@ -18,7 +18,7 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.methods.preparation import encode_classes
+from locallin.methods.base import encode_classes
 
 _ROWS = 256
 

@@ -1,4 +1,4 @@
-"""Outer loops of joint learning: local models, anchors and bandwidth together.
+"""Joint learning by Adam: local models, anchors, bandwidth and metric together.
 
 The problem is stated in :mod:`locallin.kernels.joint`.
 """
@@ -14,9 +14,7 @@ from locallin.engine.groups import group_anchors
 from locallin.engine.matrix import (
     BatchRows,
     CodingState,
-    as_rows,
     behind_metric,
-    encode,
     encode_with_distances,
     read_only,
 )
@@ -36,17 +34,9 @@ from locallin.kernels.joint import (
     scale_gradient,
     slopes_and_pulls,
 )
-from locallin.kernels.joint_sgd import (
-    AnchorMoves,
-    fresh_state,
-    joint_sgd_steps,
-    settle_all,
-)
-from locallin.kernels.linear import Schedule, T, Target
+from locallin.kernels.linear import Target
 from locallin.kernels.predict import dense_entry_scores, entries_by_anchor
 from locallin.kernels.rows import Rows
-from locallin.solvers.convex import Stall
-from locallin.solvers.diversity import diversity_gradient
 
 # Called after every epoch with (epoch, objective, coef, intercept, anchors,
 # bandwidth) and, where there is one, the metric; returns True to stop. The arrays are
@@ -67,8 +57,9 @@ _GROUPS_EVERY = 50
 _WORK_FOR_THREADS = 10_000
 _MOST_THREADS = 64
 ALONE = ThreadTeam(1, 1)
-# Pieces of an epoch of SGD, between which the diversity term is applied.
-_PIECES = 50
+# Ridge on the Gram matrix of the local models, relative to its mean diagonal, in every
+# case: with more anchors than weights it is singular and has no logarithm.
+RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -175,6 +166,7 @@ def differentiate(
     loss, active anchors and perplexity. ``coding`` holds the current anchors, bandwidth
     and metric.
     """
+    objective = problem.coded_loss(coding)
     anchor_rows, model_rows = rows
     anchor_rows = behind_metric(anchor_rows, coding.metric, team)
     codes, distances = encode_with_distances(anchor_rows, coding, team)
@@ -191,7 +183,6 @@ def differentiate(
         pulls=np.empty(len(codes.indices), dtype),
         widths=np.empty(len(coding.bandwidth)),
     )
-    objective = problem.coded_loss(coding)
     sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
     batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
     return batch, out.widths, sums
@@ -250,6 +241,56 @@ def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.nd
     out = np.zeros_like(metric)
     map_gradient(rows, by_row, out)
     return out
+
+
+def diversity_gradient(
+    coef: np.ndarray, importance: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Exact gradient of the diversity term by the weights, in ``out`` if given.
+
+    R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper: the relative entropy of Q
+    to the normalised Gram matrix G of the local models, up to a constant, with a ridge
+    on G. ``coef`` has shape (n_anchors, n_scores, n_features), and the local models of
+    one anchor count as one vector; ``importance`` is the diagonal of Q, each anchor's
+    share of all coding weight.
+
+    The paper's W G^-1 Q is right only where Q and G commute. In general the
+    derivative of the matrix logarithm in its eigenbasis is the table of divided
+    differences of log.
+    """
+    out = np.empty_like(coef) if out is None else out
+    values, vectors = _spectrum(coef)
+    if values is None:
+        out.fill(0.0)
+        return out
+    difference = values[:, None] - values
+    logs = np.log(values)
+    close = np.abs(difference) <= 1e-7 * (values[:, None] + values)
+    mean = 0.5 * (values[:, None] + values)
+    table = np.where(
+        close, 1.0 / mean, (logs[:, None] - logs) / np.where(close, 1.0, difference)
+    )
+    inner = table * ((vectors.T * importance) @ vectors)
+    by_gram = -(vectors @ inner @ vectors.T)
+    m = len(values)
+    # The ridge moves with the trace, and so does the normalisation.
+    trace = values.sum() / (1.0 + RIDGE)
+    by_gram[np.diag_indices(m)] += RIDGE / m * np.trace(by_gram) + 1.0 / trace
+    by_gram = (2.0 * by_gram).astype(coef.dtype)
+    np.matmul(by_gram, coef.reshape(m, -1), out=out.reshape(m, -1))
+    return out
+
+
+def _spectrum(coef):
+    """Eigenvalues and eigenvectors of the ridged Gram matrix."""
+    flat = coef.reshape(len(coef), -1)
+    gram = (flat @ flat.T).astype(float)  # the ridge is far above float32's rounding
+    trace = np.trace(gram)
+    if not trace > 0.0:
+        return None, None
+    gram[np.diag_indices(len(gram))] += RIDGE * trace / len(gram)
+    values, vectors = np.linalg.eigh(gram)
+    return np.maximum(values, 1e-12 * values[-1]), vectors
 
 
 class AdamState(NamedTuple):
@@ -332,7 +373,7 @@ class AdamState(NamedTuple):
 
 def solve_adam(
     problem: JointProblem,
-    parameters: Parameters,
+    parameters: Parameters | None,
     *,
     max_iter: int,
     batch_size: int,
@@ -345,11 +386,13 @@ def solve_adam(
 ) -> JointSolution:
     """Mini-batches with Adam; the rates rise, then fall along a cosine to zero.
 
-    ``parameters`` are updated in place. ``rates`` has the keys coef, intercept,
-    anchors, bandwidth and metric. ``state`` is that of an earlier call, whose plan goes
-    on; without one the plan is ``max_iter`` epochs. Threads share the rows of a batch
-    to find their anchors, and the anchors to step: the same bits for any number.
+    ``parameters`` are updated in place; None starts from zeros. ``rates`` has the keys
+    coef, intercept, anchors, bandwidth and metric. ``state`` is that of an earlier
+    call, whose plan goes on; without one the plan is ``max_iter`` epochs. Threads share
+    the rows of a batch to find their anchors, and the anchors to step: the same bits
+    for any number.
     """
+    parameters = problem.zeros() if parameters is None else parameters
     order = problem.visits.copy()
     n_batches = max(1, round(len(order) / batch_size))
     if state is None:
@@ -442,99 +485,3 @@ def _rate_shape(progress: float) -> float:
 def _endless_shape(step: float) -> float:
     rise = min(1.0, step / _STEPS_OF_WARM_UP)
     return rise / np.sqrt(1.0 + 3.0 * step / _STEPS_TO_HALF)
-
-
-def solve_joint_sgd(
-    problem: JointProblem,
-    start: Parameters,
-    *,
-    max_iter: int,
-    tol: float | None,
-    n_iter_no_change: int,
-    clock: tuple[float, float],
-    anchor_rate: float,
-    anchor_reach: float,
-    average: bool,
-    shuffle: bool,
-    rng: np.random.RandomState,
-    means: Parameters | None = None,
-    importance: np.ndarray | None = None,
-    monitor: Monitor = lambda *_: False,
-) -> JointSolution:
-    """Algorithm 1 of the LLC-SAPL paper, Algorithm 2 of the DU-LLSVM paper.
-
-    ``start`` is updated in place; ``clock`` is (t, t0). ``means`` and ``importance``,
-    the sums of the codes, are those of an earlier call that goes on. The diversity
-    term is applied after every piece of an epoch (the papers' ``skip``). Stops as
-    :func:`locallin.solvers.convex.solve_sgd` does.
-    """
-    if means is None:
-        means = Parameters(*(a.copy() for a in start)) if average else start
-    if importance is None:
-        importance = np.zeros(len(start.anchors))
-    t, t0 = clock
-    schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
-    state = fresh_state(t)
-    moves = AnchorMoves(problem.coding.n_neighbors, anchor_rate, anchor_reach)
-    order = problem.visits.copy()
-    solution = JointSolution(
-        means,
-        problem.coding,
-        converged=tol is None,
-        iterate=start,
-        importance=importance,
-    )
-    stall = Stall(tol, n_iter_no_change)
-    try:
-        for epoch in range(1, max_iter + 1):
-            if shuffle:
-                rng.shuffle(order)
-            sums = _sgd_epoch(problem, solution, order, state, schedule, moves)
-            sums /= len(order)
-            objective = sums[0] + problem.penalty(start)
-            solution.note(objective, *sums[1:])
-            stop = monitor(epoch, objective, *solution.learned)
-            if stop or stall.reached(objective):
-                solution.converged = True
-                break
-    except KeyboardInterrupt:
-        settle_all(start, means, state, average)
-        solution.interrupted = True
-    solution.clock = (float(state[T]), schedule.t0)
-    return solution
-
-
-def _sgd_epoch(
-    problem: JointProblem, solution: JointSolution, order, state, schedule, moves
-) -> np.ndarray:
-    """One pass in this order; sums of losses, active anchors, perplexity."""
-    start, means = solution.iterate, solution.parameters
-    anchor_rows = model_rows = as_rows(problem.X)
-    if problem.features is not problem.X:
-        model_rows = as_rows(problem.features)
-    coding = problem.coding
-    objective = problem.coded_loss(coding)
-    rows = anchor_rows, model_rows
-    totals = np.zeros(3)
-    for piece in np.array_split(order, min(len(order), _PIECES)):
-        totals += joint_sgd_steps(
-            rows, problem.target, piece, start, means, state, schedule, objective, moves
-        )
-        if problem.diversity > 0.0:
-            settle_all(start, means, state, schedule.average)
-            _diversify(problem, start, solution.importance, piece, state, schedule)
-    settle_all(start, means, state, schedule.average)
-    return totals
-
-
-def _diversify(problem, parameters, importance, piece, state, schedule) -> None:
-    """Eq. 16 of the DU-LLSVM paper, its second term, for the steps of one piece."""
-    coding = problem.coding._replace(anchors=parameters.anchors)
-    codes = encode(as_rows(problem.X[piece]), coding)
-    importance += np.bincount(codes.indices, codes.values, len(importance))
-    gradient = diversity_gradient(parameters.coef, importance / importance.sum())
-    # A step as long as the weights themselves would be no step any more.
-    rate = len(piece) / (schedule.alpha * (state[T] + schedule.t0))
-    step = 0.5 * problem.diversity * rate * gradient
-    length, size = float(np.linalg.norm(step)), float(np.linalg.norm(parameters.coef))
-    parameters.coef[...] -= step * min(1.0, 0.1 * size / max(length, 1e-300))
