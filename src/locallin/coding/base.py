@@ -76,6 +76,10 @@ class Coding(
     kind: int | None = None
     metric: Any = None
     n_probes: int | None = None
+    # The parameter that gives the bandwidth, where there is one, in place of a
+    # perplexity; and how large that is by default, where half of the anchors are more.
+    _bandwidth_name = ""
+    _usual_perplexity = np.inf
 
     _parameter_constraints: dict = {
         "n_anchors": [Interval(Integral, 1, None, closed="left")],
@@ -179,6 +183,13 @@ class Coding(
 
     def _check_choices(self) -> None:
         """Refuse arguments that are valid alone but not together."""
+        name = self._bandwidth_name
+        if not name or self.perplexity is None or getattr(self, name) is None:
+            return
+        raise ValueError(
+            f"{name}={getattr(self, name)} and perplexity={self.perplexity} both set "
+            "the number of anchors that count: give one of them."
+        )
 
     def regroup(self) -> None:
         """Put the anchors, where they are now, into groups, if rows look at these."""
@@ -212,9 +223,19 @@ class Coding(
         Returns
         -------
         float
-            The bandwidth; 0 where the coding has none.
+            The bandwidth: as given, or the one that gives the wanted perplexity on a
+            sample of rows; 0 where the coding has none.
         """
-        return 0.0
+        if not self._bandwidth_name:
+            return 0.0
+        given, k = getattr(self, self._bandwidth_name), self.n_neighbors_
+        if given is not None:
+            return float(given)
+        perplexity = self.perplexity
+        if perplexity is None:
+            perplexity = min(self._usual_perplexity, k / 2)
+        wanted = np.clip(perplexity, 1.0, k)
+        return self._bandwidth_from(wanted, X, sample_weight, rng)
 
     def _bandwidth_from(self, perplexity, X, sample_weight, rng) -> float:
         """The bandwidth that gives the wanted perplexity on a sample of rows."""

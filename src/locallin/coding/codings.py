@@ -2,8 +2,6 @@
 
 from numbers import Integral, Real
 
-import numpy as np
-
 from locallin.coding.base import Coding
 from locallin.engine.sklearn_api import (
     Interval,
@@ -24,6 +22,7 @@ class _NearestCoding(Coding):
     }
 
     def _check_choices(self) -> None:
+        super()._check_choices()
         if isinstance(self.anchors, str) and self.n_neighbors > self.n_anchors:
             raise ValueError(
                 f"n_neighbors={self.n_neighbors} is more than n_anchors="
@@ -214,6 +213,7 @@ class SoftAssignmentCoding(_NearestCoding):
     """
 
     kind = SOFT_ASSIGNMENT
+    _bandwidth_name = "beta"
     _parameter_constraints: dict = {
         **_NearestCoding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
@@ -243,23 +243,13 @@ class SoftAssignmentCoding(_NearestCoding):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def choose_bandwidth(self, X, sample_weight, rng) -> float:
-        """Beta: given, or the one that gives ``perplexity``."""
-        if self.beta is not None and self.perplexity is not None:
-            raise ValueError(
-                f"beta={self.beta} and perplexity={self.perplexity} both set the "
-                "bandwidth: give one of them."
-            )
-        if self.beta is not None:
-            return float(self.beta)
+    def _check_choices(self) -> None:
+        super()._check_choices()
         if self.perplexity is not None and self.perplexity > self.n_neighbors:
             raise ValueError(
                 f"perplexity={self.perplexity} is more than n_neighbors="
                 f"{self.n_neighbors}: an average over k anchors is at most k."
             )
-        k = self.n_neighbors_
-        wanted = k / 2 if self.perplexity is None else min(self.perplexity, k)
-        return self._bandwidth_from(max(wanted, 1.0), X, sample_weight, rng)
 
 
 class AdaptiveCoding(Coding):
@@ -344,6 +334,8 @@ class AdaptiveCoding(Coding):
     """
 
     kind = ADAPTIVE
+    _bandwidth_name = "mu"
+    _usual_perplexity = 8.0
     _parameter_constraints: dict = {
         **Coding._parameter_constraints,
         "perplexity": [Interval(Real, 1, None, closed="left"), None],
@@ -370,18 +362,3 @@ class AdaptiveCoding(Coding):
         self.n_probes = n_probes
         self.random_state = random_state
         self.n_jobs = n_jobs
-
-    def _check_choices(self) -> None:
-        if self.mu is not None and self.perplexity is not None:
-            raise ValueError(
-                f"mu={self.mu} and perplexity={self.perplexity} both set the number "
-                "of active anchors: give one of them."
-            )
-
-    def choose_bandwidth(self, X, sample_weight, rng) -> float:
-        """Mu: given, or the one that gives ``perplexity``."""
-        if self.mu is not None:
-            return float(self.mu)
-        m = len(self.anchors_)
-        wanted = min(8.0, m / 2) if self.perplexity is None else self.perplexity
-        return self._bandwidth_from(np.clip(wanted, 1.0, m), X, sample_weight, rng)
