@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.linalg import logm
+from scipy.special import xlogy
 
 from locallin.kernels.coding import ADAPTIVE
 
@@ -125,6 +126,14 @@ def residual_loss(name, residual, epsilon=None, quantile=0.5):
         return 0.5 * np.maximum(0, size - epsilon) ** 2
     assert name == "pinball"
     return np.maximum(-quantile * residual, (1 - quantile) * residual)
+
+
+def log_link_loss(name, scores, y):
+    """Half the deviance of y where scores are logarithms of its mean."""
+    if name == "poisson":
+        return np.exp(scores) - y * scores + xlogy(y, y) - y
+    assert name == "gamma"
+    return scores - np.log(y) + y * np.exp(-scores) - 1
 
 
 def multinomial(scores, labels):

@@ -85,6 +85,7 @@ OTHER_SETTINGS = [
     DULLSVMClassifier(solver="sgd"),
     ML3Classifier(p=1, init="random", shrinking=False, probability=True),
     LLSVMRegressor(loss="huber", coding="soft"),
+    LLSVMRegressor(loss="epsilon_insensitive"),
     SAPLRegressor(loss="pinball", quantile=0.3),
     DULLSVMRegressor(loss="epsilon_insensitive", metric="linear", n_dimensions=2),
     AtlasClassifier(kernel="linear", probability=True),

@@ -83,6 +83,9 @@ ESTIMATORS = {
 }
 REGRESSORS = {
     "llsvm-numbers": LLSVMRegressor(5, random_state=0),
+    "llsvm-quantiles": LLSVMRegressor(
+        4, loss="pinball", quantile=[0.2, 0.8], warm_start=True, random_state=0
+    ),
     "sapl-numbers": SAPLRegressor(5, max_iter=2, loss="huber", random_state=0),
     "ensemble-numbers": EnsembleRegressor(
         DULLSVMRegressor(4, metric="linear", max_iter=2), 2, random_state=0

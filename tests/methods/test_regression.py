@@ -20,7 +20,7 @@ from locallin.engine.matrix import BatchRows
 from locallin.kernels import losses
 from locallin.kernels.joint import Parameters, anchor_gradient
 from locallin.kernels.linear import Target
-from locallin.methods.regression import target_scale, weighted_quantiles
+from locallin.methods.targets import target_scale, weighted_quantiles
 from locallin.solvers.joint import JointProblem, differentiate, metric_gradient
 
 BOTH = [SAPLRegressor, DULLSVMRegressor]
@@ -32,11 +32,15 @@ CODES = {
     "epsilon_insensitive": (losses.EPSILON_INSENSITIVE, 0.3),
     "squared_epsilon_insensitive": (losses.SQUARED_INSENSITIVE, 0.3),
     "pinball": (losses.PINBALL, 0.8),
+    "poisson": (losses.POISSON, 0.0),
+    "gamma": (losses.GAMMA, 0.0),
 }
 
 
-def twin(name, residual):
-    return reference.residual_loss(name, residual, CODES[name][1], CODES[name][1])
+def twin(name, scores, y):
+    if name in ("poisson", "gamma"):
+        return reference.log_link_loss(name, scores, y)
+    return reference.residual_loss(name, scores - y, CODES[name][1], CODES[name][1])
 
 
 @pytest.fixture(scope="module")
@@ -52,16 +56,20 @@ def waves():
 @pytest.mark.parametrize("name", CODES)
 def test_losses_and_their_derivatives(name):
     code, parameter = CODES[name]
-    residuals = np.random.RandomState(0).normal(size=(40, 3))
-    out = np.empty_like(residuals)
-    losses.residual_losses(code, parameter, residuals, out)
-    assert_allclose(out, twin(name, residuals), rtol=1e-12)
-    slopes = np.array(
-        [losses.residual_slope(code, parameter, r) for r in residuals.flat]
-    )
+    rng = np.random.RandomState(0)
+    scores, y = rng.normal(size=(40, 3)), np.abs(rng.normal(size=(40, 3)))
+    out = np.empty_like(scores)
+    losses.number_losses(code, np.full(3, parameter), scores, y, out)
+    assert_allclose(out, twin(name, scores, y), rtol=1e-12, atol=1e-14)
+    pairs = list(zip(scores.flat, y.flat, strict=True))
+    slopes = np.array([losses.number_slope(code, parameter, *pair) for pair in pairs])
     h = 1e-6
-    numeric = (twin(name, residuals + h) - twin(name, residuals - h)) / (2 * h)
+    numeric = (twin(name, scores + h, y) - twin(name, scores - h, y)) / (2 * h)
     assert_allclose(slopes, numeric.ravel(), rtol=1e-5, atol=1e-7)
+    if name in ("poisson", "gamma"):
+        assert_allclose(losses.number_slope(code, parameter, 0.0, 1.0), 0.0)
+        return
+    residuals = scores - y
     assert losses.residual_slope(code, parameter, 0.0) == 0.0
     if code in (losses.HUBER, losses.SQUARED_INSENSITIVE):
         bends = [losses.residual_curvature(code, parameter, r) for r in residuals.flat]
@@ -74,7 +82,7 @@ def test_losses_and_their_derivatives(name):
 @pytest.mark.parametrize("kind", ["soft", "adaptive"])
 def test_gradients_equal_finite_differences(kind, name, case):
     rng = np.random.RandomState(1)
-    X, y = rng.normal(size=(25, 5)), rng.normal(size=(25, 2))
+    X, y = rng.normal(size=(25, 5)), np.abs(rng.normal(size=(25, 2)))
     weights = rng.uniform(0.5, 2, size=25)
     metric = {"scale": rng.uniform(0.5, 1.5, 5), "linear": rng.normal(size=(3, 5)) / 2}
     metric = metric.get(case)
@@ -96,7 +104,7 @@ def test_gradients_equal_finite_differences(kind, name, case):
     visits = np.arange(25)
     problem = JointProblem(
         data, data, Target(y, np.arange(2), weights), visits, state, 0.1, 1.0, code,
-        loss_parameter=parameter,
+        loss_parameters=np.full(2, parameter),
     )  # fmt: skip
     rows = BatchRows((data, data), 25).pick(visits)
     batch, widths, sums = differentiate(problem, parameters, state, visits, rows)
@@ -111,7 +119,7 @@ def test_gradients_equal_finite_differences(kind, name, case):
         else:
             codes = reference.adaptive(Z, anchors, bandwidth)
         scores = reference.scores(X, codes, parameters.coef, parameters.intercept)
-        return weights @ twin(name, scores - y).sum(axis=1) / 25
+        return weights @ twin(name, scores, y).sum(axis=1) / 25
 
     assert_allclose(sums[0] / 25, value(), rtol=1e-10)
     for field in Parameters._fields:

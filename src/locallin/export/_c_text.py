@@ -32,6 +32,19 @@ NUMBER = """\
  *     The same number.
 """
 
+LOGARITHM = """\
+ *     x: @@_FEATURES numbers. scores: the logarithm of the number that is predicted.
+ * float @_predict(const float *x)
+ *     The number.
+"""
+
+LOGARITHMS = """\
+ *     x: @@_FEATURES numbers. scores: logarithms of the @@_SCORES numbers that are
+ *     predicted.
+ * void @_predict(const float *x, float *numbers)
+ *     The numbers.
+"""
+
 TELL_PROBA = """\
  * void @_proba(const float *x, float *proba)
  *     proba: @@_CLASSES numbers, the probabilities of the classes.
@@ -82,6 +95,47 @@ static inline float @_predict(const float *x)
     @_scores(x, &score);
     return score;
 }
+"""
+
+POWER = """\
+static inline float @_power(float score)
+{
+    return expf(fminf(fmaxf(score, -MOST), MOST));
+}
+
+"""
+
+PREDICT_POWER = (
+    POWER
+    + """\
+static inline float @_predict(const float *x)
+{
+    float score;
+    @_scores(x, &score);
+    return @_power(score);
+}
+"""
+)
+
+PREDICT_POWERS = (
+    POWER
+    + """\
+static inline void @_predict(const float *x, float *numbers)
+{
+    @_scores(x, numbers);
+    for (int c = 0; c < @@_SCORES; c++)
+        numbers[c] = @_power(numbers[c]);
+}
+"""
+)
+
+SORT = """\
+    for (int c = 1; c < @@_SCORES; c++)
+        for (int k = c; k > 0 && scores[k] < scores[k - 1]; k--) {
+            const float higher = scores[k - 1];
+            scores[k - 1] = scores[k];
+            scores[k] = higher;
+        }
 """
 
 PREDICT_MANY = """\

@@ -19,6 +19,7 @@ from locallin.kernels.encoding import (
 )
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.chart_machines import has_relative_weights
+from locallin.methods.links import LARGEST_POWER
 
 # A distance that no anchor has, whose square is still a number.
 _FAR = np.float64(1e100)
@@ -222,6 +223,21 @@ def anchored_scores(g: Graph, model, rows: Inputs) -> str:
     weights = g("Unsqueeze", weights, np.array([1]))
     mixed = g("Squeeze", g("MatMul", weights, values), np.array([1]))
     return g("Add", mixed, constant)
+
+
+def anchored_numbers(g: Graph, model, rows: Inputs) -> str:
+    """Scores of a regressor with anchors: several quantiles ascend in each row."""
+    scores = anchored_scores(g, model, rows)
+    levels = model.quantile_levels
+    return scores if levels is None else g.smallest(scores, len(levels))[0]
+
+
+def numbers(g: Graph, scores: str, model) -> str:
+    """What ``predict`` makes of the scores of a regressor."""
+    if not model.has_log_link:
+        return scores
+    bounds = np.float32(-LARGEST_POWER), np.float32(LARGEST_POWER)
+    return g("Exp", g("Clip", scores, *bounds))
 
 
 def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:

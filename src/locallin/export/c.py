@@ -19,6 +19,7 @@ from locallin.kernels.groups import members_by_group
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.anchored import AnchoredEstimator
 from locallin.methods.ensemble import Ensemble, number_of_targets
+from locallin.methods.links import LARGEST_POWER
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.tables import TableEstimator
@@ -41,7 +42,9 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     name is in the array ``<name>_classes``. ``<name>_proba`` writes what
     ``predict_proba`` returns, one number for each class. Of a regressor,
     ``<name>_scores`` writes what ``predict`` returns, and ``<name>_predict``, which
-    there is for one target, returns it as a float. They work in single precision,
+    there is for one target, returns it as a float; with ``loss="poisson"`` and "gamma"
+    scores are the logarithms of it, and ``<name>_predict`` also writes several. They
+    work in single precision,
     allocate nothing, and use a fixed amount of stack, which a comment in the header
     states.
 
@@ -66,7 +69,7 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
         then the bias: <NAME>_FEATURES + 1 numbers that add up to the score, those of
         :func:`locallin.inspection.explain`. The score of the first of two classes is
         that of the second with its sign changed. Of a regressor, which must have one
-        target, they add up to the prediction.
+        target, they add up to the prediction, or to its logarithm.
 
     Returns
     -------
@@ -222,6 +225,8 @@ def _anchored_body(header: "_Header", model, row: Row) -> None:
     header.scores = at_each_anchor(
         piece.NO_SCORES, piece.LINEAR if linear else piece.CONSTANT
     )
+    if getattr(model, "quantile_levels", None) is not None:
+        header.scores += piece.SORT
     header.add_parts(
         row.name,
         mapping
@@ -381,8 +386,7 @@ class _Header:
         n_scores = _number_of_scores(model)
         self.size("FEATURES", n_features)
         if isinstance(model, ScoringRegressor):
-            what, classes = (piece.NUMBER if n_scores == 1 else piece.SEVERAL), []
-            predict = piece.PREDICT_NUMBER if n_scores == 1 else ""
+            (what, predict), classes = _number_pieces(model, n_scores), []
         else:
             self.size("CLASSES", len(model.classes_))
             what, classes = piece.CLASSES, [_class_table(model.classes_)]
@@ -405,6 +409,16 @@ class _Header:
         ]
         text = "\n".join(pieces) + "\n"
         return text.replace("@@", self._name.upper()).replace("@", self._name)
+
+
+def _number_pieces(model, n_scores: int) -> tuple[str, str]:
+    """What a header of a regressor tells of scores, and how it predicts."""
+    one = n_scores == 1
+    if not model.has_log_link:
+        return (piece.NUMBER, piece.PREDICT_NUMBER) if one else (piece.SEVERAL, "")
+    predict = piece.PREDICT_POWER if one else piece.PREDICT_POWERS
+    predict = predict.replace("MOST", _number(LARGEST_POWER))
+    return (piece.LOGARITHM if one else piece.LOGARITHMS), predict
 
 
 def _number(value) -> str:

@@ -57,9 +57,9 @@ _LOCAL_MODELS[EnsembleClassifier] = partial(
     _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
 )
 _REGRESSORS: dict[type, Callable[..., str]] = {
-    LLSVMRegressor: _graphs.anchored_scores,
-    SAPLRegressor: _graphs.anchored_scores,
-    DULLSVMRegressor: _graphs.anchored_scores,
+    LLSVMRegressor: _graphs.anchored_numbers,
+    SAPLRegressor: _graphs.anchored_numbers,
+    DULLSVMRegressor: _graphs.anchored_numbers,
 }
 _REGRESSORS[EnsembleRegressor] = partial(
     _graphs.mean_scores, builders=dict(_REGRESSORS)
@@ -93,10 +93,10 @@ def to_onnx(
     ``scores`` of shape (n_samples, n_scores) as ``decision_function`` returns them
     (one column for two classes), or ``probabilities`` of shape (n_samples,
     n_classes) where it has ``predict_proba``. A regressor has one, ``variable`` of
-    shape (n_samples, n_targets), and so has a transformer. The metadata of a
-    classifier's graph are lists in JSON: ``classes``, the names of all ``columns``, and
-    in ``inputs`` the names of those that the graph takes, where it takes them one by
-    one.
+    shape (n_samples, n_targets) with what ``predict`` returns, several quantiles as
+    several targets, and so has a transformer. The metadata of a classifier's graph are
+    lists in JSON: ``classes``, the names of all ``columns``, and in ``inputs`` the
+    names of those that the graph takes, where it takes them one by one.
 
     Distances are computed in double precision, because a small difference of large
     squares is all that tells near anchors apart; so is the kernel of
@@ -281,7 +281,7 @@ def register() -> None:
             kind,
             f"Locallin{kind.__name__}",
             _regressor_shapes,
-            _transformer_converter(build),
+            _regressor_converter(build),
         )
     for kind, build in _TRANSFORMERS.items():
         skl2onnx.update_registered_converter(
@@ -386,6 +386,16 @@ def _regressor_shapes(operator) -> None:
     n_rows = operator.inputs[0].get_first_dimension()
     n_targets = number_of_targets(operator.raw_operator)
     operator.outputs[0].type = types.FloatTensorType([n_rows, n_targets])
+
+
+def _regressor_converter(build):
+    def convert(scope, operator, container):
+        graph, model = _graphs.Graph(scope, container), operator.raw_operator
+        scores = build(graph, model, _input_rows(scope, operator, graph))
+        found = _graphs.numbers(graph, scores, model)
+        graph.name(found, operator.outputs[0].full_name)
+
+    return convert
 
 
 def _transformer_shapes(operator) -> None:

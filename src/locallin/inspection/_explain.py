@@ -34,8 +34,8 @@ class Explanation:
     Parameters
     ----------
     scores : ndarray of shape (n_samples, n_scores)
-        Scores, as ``decision_function`` of the classifier or ``predict`` of the
-        regressor gives them.
+        Scores, as ``decision_function`` of the classifier or ``linear_predictor`` of
+        the regressor gives them.
     bias : ndarray of shape (n_samples, n_scores)
         Local intercepts; with a reference, its score under the row's local model.
     contributions : ndarray of shape (n_samples, n_scores, n_columns)
@@ -63,6 +63,8 @@ class Explanation:
         Number of the first row in tables.
     of_numbers : bool, default=False
         Whether the scores are the predictions of a regressor.
+    of_logarithms : bool, default=False
+        Whether the scores are logarithms of these predictions.
 
     See Also
     --------
@@ -81,6 +83,7 @@ class Explanation:
     top: int | None = None
     start: int = 0
     of_numbers: bool = False
+    of_logarithms: bool = False
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -214,6 +217,8 @@ class Explanation:
         label = self.classes[score]
         if self.of_numbers:
             title, last = f"row {self.start + row}: predicted {label}", "= prediction"
+            if self.of_logarithms:
+                title, last = f"{title}, its logarithm", "= log(prediction)"
         else:
             title = f"row {self.start + row}: predicted {self.predicted[row]}, "
             title, last = f"{title}score of {label}", "= score"
@@ -285,7 +290,8 @@ def explain(
     or approximated. The contributions say how the model arrives at the score of this
     row; how the score changes away from the row also depends on how w(x) changes, see
     :func:`counterfactual`. The scores of a regressor are its predictions, and the
-    contributions are in the unit of y.
+    contributions are in the unit of y; with ``loss="poisson"`` and "gamma" they are
+    logarithms, and a contribution c multiplies the prediction by exp(c).
 
     Parameters
     ----------
@@ -400,6 +406,7 @@ def explain_view(
         predicted=view.estimator.predict(view.stages[0]),
         top=top,
         of_numbers=is_regressor(classifier),
+        of_logarithms=is_regressor(classifier) and classifier.has_log_link,
     )
 
 

@@ -255,8 +255,11 @@ def regions(
     if y is not None:
         seen = np.asarray(y, float) if of_numbers else column_or_1d(y)
         check_consistent_length(predicted, seen)
+    is_measured = y is not None
     if of_numbers:
         predicted, seen = by_score(predicted), by_score(seen)
+        # A quantile is not near to y, and has no R2.
+        is_measured = is_measured and classifier.quantile_levels is None
     local = local_models(view)
     sizes = _sizes(view, local.coef)
     strongest = local.weights.argmax(axis=1)
@@ -274,7 +277,7 @@ def regions(
             "top": _top_columns(sizes, j, view.names, top),
         }
         if of_numbers:
-            r2 = None if y is None else _r2(seen[here], predicted[here])
+            r2 = _r2(seen[here], predicted[here]) if is_measured else None
             mean = _mean_or_nan(seen[here])
             found.append(Region(**about, classes={}, accuracy=None, mean=mean, r2=r2))
             continue

@@ -32,7 +32,7 @@ from locallin.inspection.columns import (
 from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, trace
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.ensemble import number_of_targets
+from locallin.methods.ensemble import names_of_targets
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.skeleton import ScoringEstimator, validated_rows
 from locallin.methods.tables import TableEstimator
@@ -150,7 +150,7 @@ def is_regressor(model) -> bool:
 def scores_of(model, rows) -> np.ndarray:
     """Scores of rows that reach a model, one column for each."""
     if is_regressor(model):
-        return by_score(model.predict(rows))
+        return model.linear_predictor(rows)
     return by_score(model.decision_function(rows))
 
 
@@ -158,8 +158,7 @@ def labels_of(model) -> np.ndarray:
     """Classes of a classifier; names of the targets of a regressor."""
     if not is_regressor(model):
         return model.classes_
-    n = number_of_targets(model)
-    return np.array(["y"] if n == 1 else [f"y{t}" for t in range(n)])
+    return np.array(names_of_targets(model))
 
 
 def require_local_models(classifier, caller: str) -> None:

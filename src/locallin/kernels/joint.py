@@ -6,7 +6,7 @@ Problem (eq. 12 and 21 of the LLC-SAPL paper, eq. 6 and 8 of the DU-LLSVM paper)
         alpha/2 (|W|^2 + |b|^2 / B^2) + (1/S) sum_i s_i sum_c loss(y_ic f_c(x_i))
 
 or with the multinomial loss of a row's scores in place of the sum over c, or with
-losses of the residuals f_c(x_i) - y_ic of several numbers y_i, and with
+losses of the scores f_c(x_i) and several numbers y_ic, and with
 f_c(x) = sum_j g_j(x) r_jc(x), r_jc(x) = w_jc . x + b_jc, and codes g that depend on the
 anchors V. The anchors are shared by all scores. With s_ic the derivative of the loss by
 f_c(x_i), h_ij = sum_c s_ic r_jc and F_i = sum_c s_ic f_c = sum_j g_ij h_ij:
@@ -39,8 +39,8 @@ from locallin.kernels.losses import (
     loss_slope,
     loss_value,
     multinomial,
-    residual_loss,
-    residual_slope,
+    number_loss,
+    number_slope,
 )
 from locallin.kernels.rows import Codes, Rows, add_scaled, dot, get_row
 
@@ -56,14 +56,14 @@ class Parameters(NamedTuple):
 class CodedLoss(NamedTuple):
     """The loss of a coded row: codes of loss and coding, and the bandwidth.
 
-    ``bandwidth`` has shape (1,) or (m,); ``parameter`` is that of a loss of numbers,
-    None where rows have classes.
+    ``bandwidth`` has shape (1,) or (m,); ``parameters`` are those of a loss of numbers,
+    one of each score, None where rows have classes.
     """
 
     loss: int
     kind: int
     bandwidth: np.ndarray
-    parameter: float | None = None
+    parameters: np.ndarray | None = None
 
 
 class Derivatives(NamedTuple):
@@ -146,22 +146,22 @@ def _class_loss(loss, scores, label, positive, slopes):
 
 
 @jit
-def _number_loss(loss, parameter, scores, wanted, slopes):
+def _number_loss(loss, parameters, scores, wanted, slopes):
     """Loss of the scores of a row that has numbers; writes its derivatives by them."""
     for c in range(scores.size):
-        slopes[c] = residual_slope(loss, parameter, scores[c] - wanted[c])
+        slopes[c] = number_slope(loss, parameters[c], scores[c], wanted[c])
     total = 0.0
     for c in range(scores.size):
-        total += residual_loss(loss, parameter, scores[c] - wanted[c])
+        total += number_loss(loss, parameters[c], scores[c], wanted[c])
     return total
 
 
 @jit
-def _row_loss(loss, parameter, scores, labels, i, positive, slopes):
+def _row_loss(loss, parameters, scores, labels, i, positive, slopes):
     """Loss of a row's scores; the compiler keeps one of the two kinds."""
     if labels.ndim == 1:
         return _class_loss(loss, scores, labels[i], positive, slopes)
-    return _number_loss(loss, parameter, scores, labels[i], slopes)
+    return _number_loss(loss, parameters, scores, labels[i], slopes)
 
 
 @jit
@@ -182,7 +182,7 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
     tuple of float
         Sums over rows of the loss, the number of active anchors, the perplexity.
     """
-    loss, kind, bandwidth, parameter = objective
+    loss, kind, bandwidth, parameters = objective
     slopes, pulls, widths = out
     labels, positive, weights = target
     n = labels.shape[0]
@@ -199,7 +199,7 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
                 f += codes.values[p] * scores[p, c]
             mixed[c] = f
         total += weights[i] * _row_loss(
-            loss, parameter, mixed, labels, i, positive, by_score
+            loss, parameters, mixed, labels, i, positive, by_score
         )
         for c in range(positive.size):
             slopes[i, c] = weight * by_score[c]

@@ -12,6 +12,12 @@ Of numbers: functions of the residual r = f(x) - y of each score, with one param
     PINBALL              p |r| where f(x) is too low, (1 - p) |r| where it is too high
 
 Half the square is HUBER with an infinite p, and |r| EPSILON_INSENSITIVE with p = 0.
+Where a score is the logarithm of the mean of y, half the deviance:
+
+    POISSON              exp(f) - y f + y log y - y
+    GAMMA                f + y exp(-f) - log y - 1
+
+with lines in place of exponentials that are larger than any data has asked for.
 Kernels are compiled for either kind: the parameter of a loss of classes is None.
 """
 
@@ -30,6 +36,11 @@ HUBER = 4
 EPSILON_INSENSITIVE = 5
 SQUARED_INSENSITIVE = 6
 PINBALL = 7
+POISSON = 8
+GAMMA = 9
+
+# Beyond it exp goes on as a line.
+_LARGEST_POWER = 20.0
 
 
 @jit
@@ -107,11 +118,39 @@ def residual_slope(loss, parameter, residual):
 
 
 @jit
-def residual_losses(loss, parameter, residuals, out):
-    """Losses of an array of residuals."""
-    flat, flat_out = residuals.reshape(-1), out.reshape(-1)
-    for i in range(flat.size):
-        flat_out[i] = residual_loss(loss, parameter, flat[i])
+def _exp(x):
+    """exp(x), or the line that touches it at the largest power."""
+    power = np.exp(min(x, _LARGEST_POWER))
+    return power * (1.0 + max(x - _LARGEST_POWER, 0.0))
+
+
+@jit
+def number_loss(loss, parameter, score, wanted):
+    """Loss of a score where a number is wanted."""
+    if loss == POISSON:
+        least = wanted * np.log(wanted) - wanted if wanted > 0.0 else 0.0
+        return _exp(score) - wanted * score + least
+    if loss == GAMMA:
+        return score + wanted * _exp(-score) - np.log(wanted) - 1.0
+    return residual_loss(loss, parameter, score - wanted)
+
+
+@jit
+def number_slope(loss, parameter, score, wanted):
+    """Derivative of a loss of numbers by the score."""
+    if loss == POISSON:
+        return np.exp(min(score, _LARGEST_POWER)) - wanted
+    if loss == GAMMA:
+        return 1.0 - wanted * np.exp(min(-score, _LARGEST_POWER))
+    return residual_slope(loss, parameter, score - wanted)
+
+
+@jit
+def number_losses(loss, parameters, scores, wanted, out):
+    """Losses of an array of scores (n, n_scores), with a parameter of each score."""
+    for i in range(scores.shape[0]):
+        for c in range(scores.shape[1]):
+            out[i, c] = number_loss(loss, parameters[c], scores[i, c], wanted[i, c])
 
 
 @jit

@@ -407,8 +407,20 @@ class EnsembleRegressor(Ensemble, ScoringRegressor):
     _noun, _elsewhere = "regressor", "sklearn.ensemble.VotingRegressor"
     _y_checks = {"multi_output": True, "y_numeric": True}
 
+    @property
+    def has_log_link(self) -> bool:
+        """Whether scores are logarithms of what is predicted."""
+        return self.members_[0].has_log_link
+
+    @property
+    def quantile_levels(self) -> np.ndarray | None:
+        """Levels of the quantiles that are predicted side by side, if they are."""
+        return self.members_[0].quantile_levels
+
     def _flaw_of(self, member) -> str:
         first = vars(self)["members_"][0]
+        if member.has_log_link != first.has_log_link:
+            return "links"
         same = number_of_targets(member) == number_of_targets(first)
         return "" if same else "targets"
 
@@ -455,3 +467,12 @@ def number_of_targets(model) -> int:
     while isinstance(model, Ensemble):
         model = model.members_[0]
     return count_of(model, "target_scale_")
+
+
+def names_of_targets(model) -> list[str]:
+    """Names of what a fitted regressor predicts: targets, or quantiles of one."""
+    levels = model.quantile_levels
+    if levels is not None:
+        return [f"q{level:g}" for level in levels]
+    n = number_of_targets(model)
+    return ["y"] if n == 1 else [f"y{t}" for t in range(n)]

@@ -7,7 +7,10 @@ from locallin.kernels.joint import Parameters
 from locallin.methods.joint import JointEstimator
 from locallin.methods.regression import AnchoredRegressor
 
-JOINT_LOSSES = {"squared", "huber", "absolute", "epsilon_insensitive", "pinball"}
+JOINT_LOSSES = {
+    "squared", "huber", "absolute", "epsilon_insensitive", "pinball",
+    "poisson", "gamma",
+}  # fmt: skip
 
 
 def joint_regression_alpha(n_rows: int, n_classes: int) -> float:
@@ -29,8 +32,8 @@ class JointRegressor(JointEstimator, AnchoredRegressor):
     tol: float | None = None
 
     def _joint_loss(self, n_scores: int) -> dict:
-        loss, parameter = self._loss_and_parameter()
-        return {"loss": loss, "loss_parameter": parameter}
+        loss, parameters = self._loss_and_parameters()
+        return {"loss": loss, "loss_parameters": parameters}
 
     def _parameters(self) -> Parameters:
         return Parameters(*self._in_unit_of_solver(), self.anchors_)

@@ -1,4 +1,7 @@
-"""How probabilities follow from scores: by the loss, or by held-out rows."""
+"""What follows from scores.
+
+Probabilities, by the loss or by held-out rows; means, of which scores are logarithms.
+"""
 
 from typing import NamedTuple
 
@@ -8,9 +11,18 @@ from scipy.special import expit, log_softmax, softmax
 
 # Losses whose scores have probabilities.
 PROBABLE = ("logistic", "multinomial")
+# Losses whose scores are logarithms, and the largest score that has a power in single
+# precision: a score beyond it, or below its negative, counts as that.
+LOG_LINKED = ("poisson", "gamma")
+LARGEST_POWER = 87.0
 # Pull of the offset towards what class weights make of it, in rows.
 _PULL = 1.0
 _LOG_SCALES = (-12.0, 12.0)
+
+
+def exponentials(scores: np.ndarray) -> np.ndarray:
+    """What scores are the logarithms of: positive and finite, of the same type."""
+    return np.exp(np.clip(scores, -LARGEST_POWER, LARGEST_POWER))
 
 
 class Link(NamedTuple):

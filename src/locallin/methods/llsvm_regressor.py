@@ -16,9 +16,13 @@ from locallin.methods.preparation import (
 )
 from locallin.methods.regression import AnchoredRegressor
 from locallin.methods.skeleton import FitMonitor
+from locallin.solvers.convex import Solution, solve_dual
+from locallin.solvers.dual_numbers import NumberDescent
 from locallin.solvers.newton import solve_newton
 
-_LOSSES = {"squared", "huber", "squared_epsilon_insensitive"}
+# Losses with a curvature are for Newton's method, those with kinks for the dual.
+_SMOOTH = {"squared", "huber", "squared_epsilon_insensitive"}
+_KINKED = {"absolute", "epsilon_insensitive", "pinball"}
 _REMEDY = "Raise max_iter, alpha or tol, or scale the features."
 
 
@@ -41,8 +45,9 @@ class LLSVMRegressor(AnchoredRegressor):
             + 1/S sum_i s_i sum_c loss(f_c(x_i) - y_ic)
 
     where s_i are the rows' weights, S their sum, and y_c the target without its offset,
-    in units of its scale. The problem is convex and solved by Newton's method; one
-    anchor is ridge regression.
+    in units of its scale. The problem is convex. Newton's method solves it where the
+    loss is smooth, and dual coordinate descent where it has kinks; one anchor is ridge
+    regression, or a linear support vector machine.
 
     The data should be scaled: standardise the features.
 
@@ -71,39 +76,47 @@ class LLSVMRegressor(AnchoredRegressor):
         A finite feature map phi; local models see phi(x) in place of x.
     coding_space : {"input", "mapped"}, default="input"
         Whether local coordinates are computed from x or from phi(x).
-    loss : {"squared", "huber", "squared_epsilon_insensitive"}, default="squared"
+    loss : {"squared", "huber", "squared_epsilon_insensitive", "absolute", \
+            "epsilon_insensitive", "pinball"}, default="squared"
         The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
-        r^2 / 2; the same up to ``epsilon`` and linear beyond it; or max(0, abs(r) -
-        ``epsilon``)^2 / 2.
+        r^2 / 2; the same up to ``epsilon`` and linear beyond it; max(0, abs(r) -
+        ``epsilon``)^2 / 2; abs(r); max(0, abs(r) - ``epsilon``), that of support vector
+        regression; or that of a ``quantile``.
     epsilon : float or None, default=None
         Size of residuals, in units of the scale of y. "huber" becomes linear there, and
-        "squared_epsilon_insensitive" leaves smaller ones alone; None is 0.5 and 0.1.
+        the losses that are insensitive leave smaller ones alone; None is 0.5 and 0.1.
+    quantile : float or array-like of shape (n_quantiles,), default=0.5
+        The quantile of y that ``loss="pinball"`` predicts. Several, in ascending order,
+        are predicted side by side and do not cross.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. "auto" is
         ``mean |x|^2 / n`` times (300 / n)^1.25 / 2, cut to [0.005, 0.5].
     intercept_scaling : float or "auto", default="auto"
         B, the constant feature behind the intercepts: see
         :class:`~locallin.LLSVMClassifier`.
-    max_iter : int, default=100
-        Largest number of Newton steps.
-    tol : float or None, default=1e-4
+    max_iter : int, default=2000
+        Largest number of Newton steps, or of passes over the rows in the dual.
+    tol : float, "auto" or None, default="auto"
         Steps end when the duality gap is this share of the objective; with None where
-        rounding keeps the objective from falling.
+        rounding keeps the objective from falling, and in the dual after ``max_iter``.
+        "auto" is 1e-4 for Newton's method, and 1e-2 in the dual, which is slow to get
+        much closer where ``alpha`` is small.
     early_stopping : bool, default=False
         Whether to stop on the accuracy of held-out rows and keep the best model. It is
         measured by the loss.
     validation_fraction : float, default=0.1
         Fraction of the rows that is held out, unless ``fit`` is given others.
     n_iter_no_change : int, default=5
-        Epochs without improvement before stopping. An epoch is a Newton step.
+        Epochs without improvement before stopping. An epoch is a Newton step or a pass.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last call. It then starts from its anchors and
-        weights.
+        weights; the dual from its variables, where the number of rows is the same.
     n_jobs : int or None, default=None
         Number of threads. They share the targets when learning, and the rows when
         predicting. The result is the same for any number.
     random_state : int, RandomState instance or None, default=None
-        Seed of what is drawn at random. The anchors and the held-out rows depend on it.
+        Seed of what is drawn at random. The anchors, the held-out rows and the order of
+        visits in the dual depend on it.
     verbose : int, default=0
         How much is printed. 1 is a line per step.
 
@@ -116,9 +129,9 @@ class LLSVMRegressor(AnchoredRegressor):
     intercept_ : ndarray of shape (n_anchors, n_targets)
         Intercepts of the local models, in the unit of y.
     target_offset_, target_scale_ : ndarray of shape (n_targets,)
-        Where y lies and how far it spreads: mean and standard deviation; with
-        ``loss="huber"`` the median and the distance of the quartiles over 1.349. The
-        weights contain them; ``predict`` needs them no more.
+        Where y lies and how far it spreads: mean and standard deviation where the loss
+        grows like a square, else the median (or each quantile) and the distance of the
+        quartiles over 1.349. The weights contain them; ``predict`` needs them no more.
     feature_map_ : transformer or None
         The fitted feature map.
     coding_ : coding object
@@ -128,7 +141,8 @@ class LLSVMRegressor(AnchoredRegressor):
     n_iter_ : int
         Number of steps made.
     objective_history_ : ndarray of shape (n_iter_,)
-        Objective after each step, y in units of its scale.
+        Objective after each step, y in units of its scale; in the dual its value plus
+        the gap met on the way.
     validation_history_ : ndarray of shape (n_iter_,)
         1 - loss / loss of ``target_offset_`` on held-out rows after each step, with
         ``early_stopping``.
@@ -164,7 +178,8 @@ class LLSVMRegressor(AnchoredRegressor):
         "local_model": [StrOptions({"linear", "constant"})],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
-        "loss": [StrOptions(_LOSSES)],
+        "loss": [StrOptions(_SMOOTH | _KINKED)],
+        "tol": [*AnchoredRegressor._parameter_constraints["tol"], StrOptions({"auto"})],
     }
 
     rules = Rules(alpha=convex_regression_alpha)
@@ -182,10 +197,11 @@ class LLSVMRegressor(AnchoredRegressor):
         coding_space: str = "input",
         loss: str = "squared",
         epsilon: float | None = None,
+        quantile=0.5,
         alpha: float | str = "auto",
         intercept_scaling: float | str = "auto",
-        max_iter: int = 100,
-        tol: float | None = 1e-4,
+        max_iter: int = 2000,
+        tol: float | str | None = "auto",
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -204,6 +220,7 @@ class LLSVMRegressor(AnchoredRegressor):
         self.coding_space = coding_space
         self.loss = loss
         self.epsilon = epsilon
+        self.quantile = quantile
         self.alpha = alpha
         self.intercept_scaling = intercept_scaling
         self.max_iter = max_iter
@@ -219,16 +236,32 @@ class LLSVMRegressor(AnchoredRegressor):
     def _fit(self, given: FitInput) -> bool:
         problem = self._convex_problem(fit_space(self, given))
         monitor = FitMonitor(self, given)
-        solution = solve_newton(
-            problem,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            start=self._in_unit_of_solver() if given.resume else None,
-            monitor=monitor,
-        )
+        is_smooth = self.loss in _SMOOTH
+        tol = self.tol
+        if isinstance(tol, str):
+            tol = 1e-4 if is_smooth else 1e-2
+        settings: dict = {"max_iter": self.max_iter, "tol": tol, "monitor": monitor}
+        if is_smooth:
+            start = self._in_unit_of_solver() if given.resume else None
+            solution = solve_newton(problem, start=start, **settings)
+            self._learning = {}
+        else:
+            solution = self._solve_dual(problem, given, settings)
         self.dual_gap_ = solution.gap
         monitor.finish(solution, _REMEDY)
         return solution.interrupted
+
+    def _solve_dual(self, problem, given: FitInput, settings: dict) -> Solution:
+        dual = self._learning.get("dual") if given.resume else None
+        if dual is not None and dual.shape != problem.target.labels.shape:
+            dual = None
+        solution = solve_dual(
+            problem, rng=given.rng, dual=dual, descent_of=NumberDescent, **settings
+        )
+        self._learning = {}
+        if self.warm_start and solution.dual is not None:
+            self._learning["dual"] = solution.dual
+        return solution
 
     def _is_stream_method(self) -> bool:
         raise AttributeError(

@@ -13,8 +13,8 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
 )
 from locallin.methods.ensemble import EnsembleRegressor
-from locallin.methods.regression import weighted_quantiles
 from locallin.methods.tables import TableEstimator
+from locallin.methods.targets import weighted_quantiles
 from locallin.methods.tasks import NumberTask
 
 # Residuals of held-out rows that are kept, as quantiles where there are more.

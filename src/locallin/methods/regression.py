@@ -1,10 +1,11 @@
 """The skeleton that regressors share."""
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils.metaestimators import available_if
 
 from locallin.engine.invariants import Array, Rule
@@ -12,81 +13,51 @@ from locallin.engine.sklearn_api import Interval, StrOptions, with_callbacks
 from locallin.kernels.linear import ONE_VS_REST
 from locallin.kernels.losses import (
     EPSILON_INSENSITIVE,
+    GAMMA,
     HUBER,
     PINBALL,
+    POISSON,
     SQUARED_INSENSITIVE,
-    residual_losses,
+    number_losses,
 )
 from locallin.methods.anchored import AnchoredEstimator
+from locallin.methods.links import LOG_LINKED, exponentials
 from locallin.methods.preparation import FitInput, HeldOut
 from locallin.methods.skeleton import EpochEstimator, ScoringEstimator, validated_rows
+from locallin.methods.targets import target_scale
 from locallin.streams.run import NO_CLASSES, StreamSettings
 
-# Codes of the losses in kernels, and epsilon where it is None.
+# Codes of the losses in kernels, with the parameter that each has, and epsilon where it
+# is None.
 _LOSSES = {
-    "squared": HUBER,
-    "huber": HUBER,
-    "absolute": EPSILON_INSENSITIVE,
-    "epsilon_insensitive": EPSILON_INSENSITIVE,
-    "squared_epsilon_insensitive": SQUARED_INSENSITIVE,
-    "pinball": PINBALL,
+    "squared": (HUBER, np.inf),
+    "huber": (HUBER, None),
+    "absolute": (EPSILON_INSENSITIVE, 0.0),
+    "epsilon_insensitive": (EPSILON_INSENSITIVE, None),
+    "squared_epsilon_insensitive": (SQUARED_INSENSITIVE, None),
+    "pinball": (PINBALL, None),
+    "poisson": (POISSON, 0.0),
+    "gamma": (GAMMA, 0.0),
 }
 _EPSILONS = {
     "huber": 0.5,
     "epsilon_insensitive": 0.1,
     "squared_epsilon_insensitive": 0.1,
 }
-# Of a normal distribution: the distance of its quartiles in standard deviations.
-_QUARTILES = 1.349
-
-
-class TargetScale(NamedTuple):
-    """Where each target lies, and how far it spreads, both of shape (n_targets,)."""
-
-    offset: np.ndarray
-    scale: np.ndarray
-
-
-def target_scale(y: np.ndarray, weights: np.ndarray, loss: str, quantile: float):
-    """Mean and deviation of targets; of losses that bear outliers, quantiles.
-
-    ``y`` has the shape (n, n_targets). Where a loss has quantiles, the scale is what
-    the distance of the quartiles is of a normal distribution, if they differ.
-    """
-    y, weights = y[weights > 0], weights[weights > 0].astype(float)
-    with np.errstate(over="ignore", invalid="ignore"):
-        offset = np.average(y, axis=0, weights=weights)
-        scale = np.sqrt(np.average((y - offset) ** 2, axis=0, weights=weights))
-    if not (np.isfinite(offset).all() and np.isfinite(scale).all()):
-        raise ValueError(
-            "y has values whose squares leave the range of numbers: scale it, e.g. "
-            "with sklearn.compose.TransformedTargetRegressor."
-        )
-    if loss not in ("squared", "squared_epsilon_insensitive"):
-        middle = quantile if loss == "pinball" else 0.5
-        low, offset, high = weighted_quantiles(y, weights, (0.25, middle, 0.75))
-        spread = (high - low) / _QUARTILES
-        scale = np.where(spread > 0, spread, scale)
-    # What rounding has left of a constant is no scale.
-    size = np.abs(y).max(axis=0)
-    scale = np.where(scale > 1e-13 * size, scale, 1.0)
-    return TargetScale(np.asarray(offset, float), np.asarray(scale, float))
-
-
-def weighted_quantiles(values: np.ndarray, weights: np.ndarray, levels) -> list:
-    """The smallest value of each column up to which lies such a share of the weight."""
-    order = np.argsort(values, axis=0, kind="stable")
-    shares = np.cumsum(weights[order], axis=0)
-    found = []
-    for level in levels:
-        at = (shares < level * shares[-1] * (1 - 1e-12)).sum(axis=0)
-        columns = np.arange(values.shape[1])
-        found.append(values[order[np.minimum(at, len(values) - 1), columns], columns])
-    return found
 
 
 class ScoringRegressor(RegressorMixin, ScoringEstimator):
-    """A regressor: its scores are what is predicted."""
+    """A regressor: its scores are what is predicted, or the logarithms of that."""
+
+    @property
+    def has_log_link(self) -> bool:
+        """Whether scores are logarithms of what is predicted."""
+        return False
+
+    @property
+    def quantile_levels(self) -> np.ndarray | None:
+        """Levels of the quantiles that are predicted side by side, if they are."""
+        return None
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -105,12 +76,71 @@ class ScoringRegressor(RegressorMixin, ScoringEstimator):
         Returns
         -------
         ndarray of shape (n_samples,) or (n_samples, n_targets)
-            What the local models of each row say; of one target an array of one axis.
+            What the local models of each row say; of one target an array of one axis,
+            of several quantiles a column of each, in ascending order in every row.
             They are finite: a row so long that its products leave the range of its
             numbers counts as a shorter one in the same direction.
         """
-        scores = self._scores(validated_rows(self, X, finite=False))
-        return scores.ravel() if scores.shape[1] == 1 else scores
+        scores = self.linear_predictor(X)
+        found = exponentials(scores) if self.has_log_link else scores
+        return found.ravel() if found.shape[1] == 1 else found
+
+    def linear_predictor(self, X) -> np.ndarray:
+        """What local weights and intercepts of the rows add up to.
+
+        It is what ``predict`` returns, in columns; with ``loss="poisson"`` and "gamma"
+        the logarithm of that.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            ``(local_coef(X) * X[:, None]).sum(-1) + local_intercept(X)``, to rounding.
+        """
+        return self._scores(validated_rows(self, X, finite=False))
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """How much of y is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        float
+            R2. Of several quantiles the mean of their D2: 1 - pinball loss / that of
+            the quantile of y.
+        """
+        levels = self.quantile_levels
+        if levels is None:
+            return super().score(X, y, sample_weight)
+        found = self.linear_predictor(X)
+        return float(
+            np.mean(
+                [
+                    d2_pinball_score(y, f, sample_weight=sample_weight, alpha=level)
+                    for f, level in zip(found.T, levels, strict=True)
+                ]
+            )
+        )
+
+
+def _are_levels(levels: np.ndarray) -> bool:
+    """Whether these are levels of quantiles, in ascending order."""
+    if levels.ndim != 1 or levels.size == 0:
+        return False
+    inside = bool((levels > 0).all() and (levels < 1).all())
+    return inside and bool((np.diff(levels) > 0).all())
 
 
 class EpochRegressor(EpochEstimator, ScoringRegressor):
@@ -123,26 +153,58 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
         **EpochEstimator._parameter_constraints,
         "loss": [StrOptions(set(_LOSSES))],
         "epsilon": [Interval(Real, 0, None, closed="left"), None],
-        "quantile": [Interval(Real, 0, 1, closed="neither")],
+        "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
     }
 
     # Options that a method need not offer.
-    quantile: float = 0.5
+    quantile: Any = 0.5
 
     _y_checks = {"multi_output": True, "y_numeric": True}
     _quality = "D2"
 
+    @property
+    def has_log_link(self) -> bool:
+        """Whether scores are logarithms of what is predicted."""
+        return self.loss in LOG_LINKED
+
+    @property
+    def quantile_levels(self) -> np.ndarray | None:
+        """Levels of the quantiles that are predicted side by side, if they are."""
+        is_one = self.loss != "pinball" or isinstance(self.quantile, Real)
+        return None if is_one else np.asarray(self.quantile, float)
+
     def _known_target(self, classes, *, resume: bool, stream: bool) -> Any:
-        return len(self.target_scale_) if resume else None
+        if not resume:
+            return None
+        return 1 if self.quantile_levels is not None else len(self.target_scale_)
 
     def _encode_target(self, y, known):
         targets = np.asarray(y, float).reshape(len(y), -1)
+        self._check_target(targets)
         if known is not None and targets.shape[1] != known:
             raise ValueError(
                 f"y has {targets.shape[1]} targets, but {type(self).__name__} has "
                 f"learned {known}."
             )
         return None, targets
+
+    def _check_target(self, targets: np.ndarray) -> None:
+        """Refuse numbers that the loss is not for."""
+        if self.quantile_levels is not None and targets.shape[1] > 1:
+            raise ValueError(
+                f"y has {targets.shape[1]} targets, but quantile={self.quantile!r} "
+                "names several quantiles of one: fit one regressor for each target."
+            )
+        if self.loss == "poisson" and targets.min(initial=0.0) < 0:
+            raise ValueError(
+                f"y has the value {targets.min():g}, but loss='poisson' is for numbers "
+                "that are not negative: take another loss."
+            )
+        if self.loss == "gamma" and targets.min(initial=1.0) <= 0:
+            raise ValueError(
+                f"y has the value {targets.min():g}, but loss='gamma' is for positive "
+                "numbers: take another loss, 'poisson' where y may be zero."
+            )
 
     def _strata(self, encoded: np.ndarray) -> None:
         return None
@@ -151,6 +213,14 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
         if not given.resume:
             self.target_offset_, self.target_scale_ = target_scale(
                 given.encoded, given.weights, self.loss, self.quantile
+            )
+            return
+        levels = self.quantile_levels
+        if levels is not None and len(levels) != len(self.target_scale_):
+            raise ValueError(
+                f"quantile has {len(levels)} levels, but {type(self).__name__} has "
+                f"learned {len(self.target_scale_)}: fit it anew, with "
+                "warm_start=False."
             )
 
     def _invariants(self) -> dict[str, Rule]:
@@ -161,18 +231,20 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
         }
 
     def _standardised(self, y: np.ndarray) -> np.ndarray:
+        """Numbers as solvers see them, a column of each score."""
+        if self.has_log_link:
+            with np.errstate(divide="ignore"):
+                return np.exp(np.log(y) - self.target_offset_)
         return (y - self.target_offset_) / self.target_scale_
 
-    def _loss_and_parameter(self) -> tuple[int, float]:
-        """The loss as kernels know it."""
-        if self.loss == "squared":
-            return HUBER, np.inf
-        if self.loss == "absolute":
-            return EPSILON_INSENSITIVE, 0.0
+    def _loss_and_parameters(self) -> tuple[int, np.ndarray]:
+        """The loss as kernels know it, with a parameter of each score."""
+        loss, parameter = _LOSSES[self.loss]
         if self.loss == "pinball":
-            return PINBALL, float(self.quantile)
-        epsilon = _EPSILONS[self.loss] if self.epsilon is None else self.epsilon
-        return _LOSSES[self.loss], float(epsilon)
+            parameter = self.quantile
+        elif parameter is None:
+            parameter = _EPSILONS[self.loss] if self.epsilon is None else self.epsilon
+        return loss, np.full(len(self.target_scale_), parameter, float)
 
     def _check_choices(self) -> None:
         super()._check_choices()
@@ -182,22 +254,28 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
                 f"{' or '.join(map(repr, _EPSILONS))}, but loss={self.loss!r}: leave "
                 "epsilon=None."
             )
-        if self.quantile != 0.5 and self.loss != "pinball":
+        if self.loss != "pinball" and not np.array_equal(self.quantile, 0.5):
             raise ValueError(
                 f"quantile={self.quantile} is a setting of loss='pinball', but loss="
                 f"{self.loss!r}: leave quantile=0.5."
             )
+        levels = self.quantile_levels
+        if levels is not None and not _are_levels(levels):
+            raise ValueError(
+                f"quantile={self.quantile!r} must be a number between 0 and 1, or "
+                "several of them in ascending order, such as [0.05, 0.5, 0.95]."
+            )
 
-    def _mean_loss(self, residuals: np.ndarray, weights: np.ndarray) -> float:
-        losses = np.empty(residuals.shape)
-        residual_losses(*self._loss_and_parameter(), residuals, losses)
+    def _mean_loss(self, scores, wanted: np.ndarray, weights: np.ndarray) -> float:
+        losses = np.empty(wanted.shape)
+        number_losses(*self._loss_and_parameters(), scores, wanted, losses)
         return float(np.average(losses.sum(axis=1), weights=weights))
 
     def _held_out_quality(self, scores: np.ndarray, held: HeldOut) -> float:
         """1 - loss / loss of the offset: R2 or so where the loss is the square."""
         wanted = self._standardised(held.labels)
-        first = self._mean_loss(-wanted, held.weights)
-        left = self._mean_loss(scores - wanted, held.weights)
+        first = self._mean_loss(np.zeros_like(wanted), wanted, held.weights)
+        left = self._mean_loss(scores.astype(float), wanted, held.weights)
         return 1.0 - left / first if first > 0 else 0.0
 
     @with_callbacks
@@ -341,11 +419,11 @@ class AnchoredRegressor(AnchoredEstimator, EpochRegressor):
         return "targets"
 
     def _convex_loss(self) -> dict[str, Any]:
-        loss, parameter = self._loss_and_parameter()
+        loss, parameters = self._loss_and_parameters()
         return {
             "alpha": self.alpha_,
             "loss": loss,
-            "loss_parameter": parameter,
+            "loss_parameters": parameters,
             "strategy": ONE_VS_REST,
         }
 
@@ -362,3 +440,55 @@ class AnchoredRegressor(AnchoredEstimator, EpochRegressor):
         dtype, scale = self.coef_.dtype, self.target_scale_
         lowered = (self.intercept_ - self.target_offset_) / scale
         return (self.coef_ / scale[:, None]).astype(dtype), lowered.astype(dtype)
+
+    # Quantiles that cross change places: the lowest function of a row speaks for the
+    # lowest level. It is linear still, and no sum of pinball losses rises by it.
+    def _scores(self, X) -> np.ndarray:
+        scores = super()._scores(X)
+        return scores if self.quantile_levels is None else np.sort(scores, axis=1)
+
+    def local_coef(self, X) -> np.ndarray:
+        """Effective weights w_c(x) = sum_j g_j(x) w_jc of each row.
+
+        With the row's local coordinates held fixed they explain its score exactly:
+        ``linear_predictor(X)``, which is ``predict(X)`` but for a log link, is
+        ``(local_coef(X) * X[:, None]).sum(-1) + local_intercept(X)`` to rounding, with
+        X replaced by its feature map where there is one. Constant local models have
+        weights of zero. Where two quantiles would cross at a row, each has the weights
+        of the other there.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores, n_features)
+            Weights; n_scores is 1 for one target, and the number of quantiles.
+        """
+        return self._by_rank(X, super().local_coef(X))
+
+    def local_intercept(self, X) -> np.ndarray:
+        """Effective intercepts b_c(x) = sum_j g_j(x) b_jc of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_scores)
+            Intercepts; n_scores is 1 for one target, and the number of quantiles.
+        """
+        return self._by_rank(X, super().local_intercept(X))
+
+    def _by_rank(self, X, parts: np.ndarray) -> np.ndarray:
+        """Parts of scores, (n, n_scores, ..), in the order of each row's scores."""
+        if self.quantile_levels is None:
+            return parts
+        scores = super()._scores(validated_rows(self, X, finite=False))
+        order = np.argsort(scores, axis=1, kind="stable")
+        order = order.reshape(order.shape + (1,) * (parts.ndim - 2))
+        return np.take_along_axis(parts, order, axis=1)

@@ -340,16 +340,20 @@ class SAPLRegressor(JointRegressor):
         Whether local coordinates are computed from x or from phi(x).
     local_model : {"linear", "constant"}, default="linear"
         "constant" drops w and keeps b: a mean of the values of the anchors.
-    loss : {"squared", "huber", "absolute", "epsilon_insensitive", "pinball"}, \
-            default="squared"
+    loss : {"squared", "huber", "absolute", "epsilon_insensitive", "pinball", \
+            "poisson", "gamma"}, default="squared"
         The loss. Of a residual r of y, in units of its scale (``target_scale_``), it is
         r^2 / 2; the same up to ``epsilon`` and linear beyond it; abs(r); max(0, abs(r)
-        - ``epsilon``); or that of a ``quantile``.
+        - ``epsilon``); or that of a ``quantile``. With "poisson" and "gamma" a score f
+        is the logarithm of what is predicted, and the loss half the deviance: exp(f) -
+        y f of counts and other y that are not negative, f + y exp(-f) of positive y,
+        y in units of its mean.
     epsilon : float or None, default=None
         Size of residuals, in units of the scale of y. "huber" becomes linear there, and
         "epsilon_insensitive" leaves smaller ones alone; None is 0.5 and 0.1.
-    quantile : float, default=0.5
-        The quantile of y that ``loss="pinball"`` predicts.
+    quantile : float or array-like of shape (n_quantiles,), default=0.5
+        The quantile of y that ``loss="pinball"`` predicts. Several, in ascending order,
+        are predicted side by side and do not cross.
     alpha : float or "auto", default="auto"
         Strength of the penalty (lambda), in the scale of the data. y is in units of its
         own scale. "auto" is ``mean |x|^2 / n`` times 300 / n, cut to [0.02, 1], times
@@ -398,13 +402,15 @@ class SAPLRegressor(JointRegressor):
     anchors_ : ndarray of shape (n_anchors, n_dimensions)
         The learned anchors, behind the metric.
     coef_ : ndarray of shape (n_anchors, n_targets, n_local_features)
-        Weights of the local models, in the unit of y.
+        Weights of the local models, in the unit of y; with a log link of its
+        logarithm. Of several quantiles, each is a target.
     intercept_ : ndarray of shape (n_anchors, n_targets)
-        Intercepts of the local models, in the unit of y.
+        Intercepts of the local models, in the same unit.
     target_offset_, target_scale_ : ndarray of shape (n_targets,)
         Where y lies and how far it spreads: mean and standard deviation with
-        ``loss="squared"``, else the median (or the quantile) and the distance of the
-        quartiles over 1.349. The weights contain them; ``predict`` needs them no more.
+        ``loss="squared"``, with a log link the logarithm of the mean and 1, else the
+        median (or the quantile) and the distance of the quartiles over 1.349. The
+        weights contain them; ``predict`` needs them no more.
     feature_map_ : transformer or None
         The fitted feature map.
     coding_ : coding object
@@ -472,7 +478,7 @@ class SAPLRegressor(JointRegressor):
         local_model: str = "linear",
         loss: str = "squared",
         epsilon: float | None = None,
-        quantile: float = 0.5,
+        quantile=0.5,
         alpha: float | str = "auto",
         intercept_scaling: float | str = "auto",
         max_iter: int = 30,

@@ -47,7 +47,8 @@ class Problem:
     """The convex problem: data, codes, targets and the objective's parameters.
 
     ``visits`` names the rows that count; their weights have a mean of one.
-    ``loss_parameter`` is that of a loss of numbers, None where rows have classes.
+    ``loss_parameters`` are those of a loss of numbers, one of each score, None where
+    rows have classes.
     """
 
     rows: Rows
@@ -61,7 +62,7 @@ class Problem:
     loss: int
     strategy: int
     n_jobs: int | None = None
-    loss_parameter: float | None = None
+    loss_parameters: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -301,6 +302,7 @@ def solve_dual(
     rng: np.random.RandomState,
     dual: np.ndarray | None = None,
     monitor: Monitor = lambda *_: False,
+    descent_of: Callable | None = None,
 ) -> Solution:
     """Dual coordinate descent until the duality gap is ``tol`` of the objective.
 
@@ -308,9 +310,10 @@ def solve_dual(
 
     The gap terms met during an epoch estimate the gap for free; when the estimate
     is small enough the exact gap is computed, and it alone ends the work on a score.
-    ``dual`` is a start of shape (n, n_scores), cut to the box.
+    ``dual`` is a start of shape (n, n_scores), cut to the box. ``descent_of`` makes the
+    passes of a problem from such a start; None is for classes.
     """
-    descent = _DualDescent(problem, dual)
+    descent = (descent_of or _DualDescent)(problem, dual)
     n_scores, crammer_singer = problem.n_scores, problem.strategy == CRAMMER_SINGER
     history: list[float] = []
     solution = Solution(

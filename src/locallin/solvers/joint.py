@@ -68,8 +68,8 @@ class JointProblem:
 
     ``X`` is what anchors see and ``features`` what local models see, dense or CSR.
     ``coding`` is where anchors, bandwidth and metric start. ``visits`` names the rows
-    that count; their weights have a mean of one. ``loss_parameter`` is that of a loss
-    of numbers, None where rows have classes.
+    that count; their weights have a mean of one. ``loss_parameters`` are those of a
+    loss of numbers, one of each score, None where rows have classes.
     """
 
     X: Any
@@ -81,7 +81,7 @@ class JointProblem:
     intercept_scaling: float
     loss: int
     diversity: float = 0.0
-    loss_parameter: float | None = None
+    loss_parameters: np.ndarray | None = None
 
     @property
     def intercept_step(self) -> float:
@@ -100,7 +100,7 @@ class JointProblem:
 
     def coded_loss(self, coding: CodingState) -> CodedLoss:
         """The loss of a row that is coded in this way."""
-        return CodedLoss(self.loss, coding.kind, coding.bandwidth, self.loss_parameter)
+        return CodedLoss(self.loss, coding.kind, coding.bandwidth, self.loss_parameters)
 
     def penalty(self, parameters: Parameters) -> float:
         """alpha/2 (|W|^2 + |b|^2 / B^2)."""

@@ -112,6 +112,8 @@ class _Score:
         problem = shared.problem
         self._shared, self._problem, self._number = shared, problem, number
         self._signs, self._shift = _aims(problem, number)
+        given = problem.loss_parameters
+        self._parameter = None if given is None else float(given[number])
         self._v = np.zeros(shared.shape)
         if start is not None:
             coef, intercept = start
@@ -155,7 +157,7 @@ class _Score:
         """Sum of the losses, and their derivatives by each row's margin."""
         problem, slopes, curvature = self._problem, *np.zeros((2, len(self._signs)))
         losses = bend_losses(
-            problem.loss, problem.loss_parameter, problem.visits, self._shared.weights,
+            problem.loss, self._parameter, problem.visits, self._shared.weights,
             self._margins, slopes, curvature,
         )  # fmt: skip
         return losses, slopes, curvature
@@ -214,7 +216,7 @@ class _Score:
 
         def derivatives(t):
             _, slope, bend = sum_along(
-                problem.loss, problem.loss_parameter, problem.visits,
+                problem.loss, self._parameter, problem.visits,
                 self._shared.weights, self._margins, changes, t,
             )  # fmt: skip
             penalty = problem.alpha * (along + t * square)
@@ -228,7 +230,7 @@ class _Score:
 def _aims(problem: Problem, number: int) -> tuple[np.ndarray, np.ndarray | float]:
     """Signs and shifts that make margins, or residuals, of the scores of the rows."""
     labels = problem.target.labels
-    if problem.loss_parameter is not None:
+    if problem.loss_parameters is not None:
         return np.ones(len(labels), np.int8), labels[:, number]
     positive = labels == problem.target.positive[number]
     return np.where(positive, 1, -1).astype(np.int8), 0.0
