@@ -21,6 +21,7 @@ from locallin.kernels.groups import (
     Probes,
     all_in_sight,
     members_by_group,
+    write_panels,
 )
 from locallin.kernels.products import row_products
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
@@ -234,7 +235,7 @@ def find_nearest(
     distances = np.empty(shape, np.result_type(rows.data, anchors))
     compare_all = k == len(anchors)
     norms, multiply = _comparison(rows, anchors, compare_all or groups is not None)
-    probes = _probes(rows, groups, k, n_jobs)
+    probes = _probes(rows, anchors, groups, k, n_jobs)
 
     def search(block, start, stop):
         part = slice(start, stop)
@@ -261,7 +262,7 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     dtype = np.result_type(rows.data, anchors)
     groups = state.groups
     norms, multiply = _comparison(rows, anchors, groups is not None)
-    probes = _probes(rows, groups, 1, n_jobs)
+    probes = _probes(rows, anchors, groups, 1, n_jobs)
     most = m if groups is None else _most_in_sight(probes)
 
     def encode_block(block, start, stop):
@@ -283,16 +284,23 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     return Codes(_row_pointers(counts), nearest, weights), distances
 
 
-def _probes(rows: Rows, groups: AnchorGroups | None, least: int, n_jobs) -> Probes:
+def _probes(
+    rows: Rows, anchors: np.ndarray, groups: AnchorGroups | None, least: int, n_jobs
+) -> Probes:
     """The groups in which each row finds ``least`` anchors at least."""
     if groups is None:
-        return all_in_sight()
-    starts, members = members_by_group(read_only(groups.of_anchor), len(groups.centers))
+        return all_in_sight(anchors.dtype)
+    of_anchor, centers, n_probes = groups
+    starts, members = members_by_group(read_only(of_anchor), len(centers))
     # However small the nearest groups are, so many have enough anchors.
     enough = np.searchsorted(np.cumsum(np.sort(np.diff(starts))), least) + 1
-    count = min(max(groups.n_probes, int(enough)), len(groups.centers))
-    nearest = find_nearest(rows, groups.centers, count, n_jobs)[0]
-    return Probes(nearest, starts, members, groups.n_probes)
+    count = min(max(n_probes, int(enough)), len(centers))
+    nearest = find_nearest(rows, centers, count, n_jobs)[0]
+    panels = np.empty(0, anchors.dtype)
+    if rows.indptr is None and count_rows(rows) >= _FEW_ROWS:
+        panels = np.empty(anchors.size, anchors.dtype)
+        write_panels(read_only(anchors), starts, members, panels)
+    return Probes(nearest, starts, members, panels, n_probes)
 
 
 def _part(probes: Probes, rows: slice) -> Probes:

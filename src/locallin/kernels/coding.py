@@ -3,7 +3,7 @@
 import numpy as np
 
 from locallin.kernels._jit import jit
-from locallin.kernels.groups import probe
+from locallin.kernels.groups import keep_below, probe
 from locallin.kernels.rows import dot, get_row, n_rows, squared_norm
 
 INVERSE_DISTANCE = 0
@@ -219,6 +219,22 @@ def _choose_candidates(
     return count
 
 
+@jit(inner=True)
+def _nearest_in_sight(values, probes, i, k, candidates, squares):
+    """Anchors in sight of a row that may be its k nearest; returns how many."""
+    count = probe(probes, i, values, k, candidates, squares)
+    if probes.panels.size == 0:
+        return count
+    limits = np.finfo(squares.dtype)
+    found = squares[:count]
+    farthest = largest(found)
+    if not np.isfinite(farthest):
+        return count
+    rounding = 4 * (values.size + 4) * limits.eps
+    limit = _kth_smallest(found, k) * (1.0 + rounding) + limits.tiny / limits.eps
+    return keep_below(limit, squares, count, candidates)
+
+
 @jit
 def anchor_distances(rows, anchors, norms, out):
     """Distance of every row to every anchor; finite."""
@@ -256,10 +272,11 @@ def nearest_anchors(rows, products, probes, anchors, norms, nearest, distances):
     n_candidates = m
     largest_norm = np.sqrt(largest(norms))
     farthest = np.finfo(distances.dtype).max
+    squares = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if probes.nearest.size > 0:
-            n_candidates = probe(probes, i, k, candidates)
+            n_candidates = _nearest_in_sight(values, probes, i, k, candidates, squares)
         elif products.size > 0:
             n_candidates = _choose_candidates(
                 values, products[i], norms, largest_norm, n_features, k,
@@ -410,6 +427,49 @@ def mean_perplexity(distances, kind, bandwidth):
 
 
 @jit(inner=True)
+def _threshold(keys, least):
+    """The root of sum (lambda - u)+^2 = 1 to 1e-4, from above by Newton's method."""
+    real = keys.dtype.type
+    zero, one, two = real(0), real(1), real(2)
+    level = least + one
+    for _ in range(30):
+        total, squares = zero, zero
+        for j in range(keys.size):
+            room = max(level - keys[j], zero)
+            total += room
+            squares += room * room
+        step = (squares - one) / (two * total)
+        level -= step
+        if step <= real(1e-4):
+            break
+    return level
+
+
+@jit(inner=True)
+def _active_in_sight(values, probes, i, mu, largest_mu, candidates, keys):
+    """Anchors in sight of a row that may have a positive weight; returns how many.
+
+    As ``_choose_active``, with ``keys`` as room for squares and then u.
+    """
+    count = probe(probes, i, values, 1, candidates, keys)
+    if probes.panels.size == 0:
+        return count
+    real, limits = keys.dtype.type, np.finfo(keys.dtype)
+    least, most = real(np.inf), real(0)
+    for p in range(count):
+        price = real(mu[candidates[p]] if mu.size > 1 else mu[0])
+        keys[p] = price * np.sqrt(keys[p])
+        least, most = min(least, keys[p]), max(most, keys[p])
+    if not (np.isfinite(most) and np.isfinite(largest_mu)):
+        return count
+    level = _threshold(keys[:count], least)
+    rounding = (values.size + 8 + 16 * count) * limits.eps
+    error = rounding * (level + 1.0) + 1e-4
+    error += largest_mu * np.sqrt(limits.tiny / limits.eps)
+    return keep_below(real(level + 2.0 * error), keys, count, candidates)
+
+
+@jit(inner=True)
 def _choose_active(
     values, products, norms, largest_norm, n_features, mu, largest_mu, keys, candidates
 ):
@@ -436,17 +496,7 @@ def _choose_active(
         most = max(most, u)
     limit = real(np.inf)
     if np.isfinite(most) and np.isfinite(bound) and np.isfinite(largest_mu):
-        level = least + one
-        for _ in range(30):
-            total, squares = zero, zero
-            for j in range(m):
-                room = max(level - keys[j], zero)
-                total += room
-                squares += room * room
-            step = (squares - one) / (two * total)
-            level -= step
-            if step <= real(1e-4):
-                break
+        level = _threshold(keys, least)
         # An error e of a squared distance is one of sqrt(e), or of e / d, of d; and
         # no d is below the smallest u over the largest mu.
         error = largest_mu * np.sqrt(bound)
@@ -495,7 +545,9 @@ def adaptive_codes(
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if probes.nearest.size > 0:
-            n_candidates = probe(probes, i, 1, candidates)
+            n_candidates = _active_in_sight(
+                values, probes, i, mu, largest_mu, candidates, rough
+            )
         elif products.size > 0:
             n_candidates = _choose_active(
                 values, products[i], norms, largest_norm, n_features, mu, largest_mu,

@@ -25,19 +25,23 @@ class Probes(NamedTuple):
 
     Group g has the anchors ``members[starts[g] : starts[g + 1]]``. ``nearest`` (n, p)
     are the groups of each row, nearest first, enough of them for the anchors that a row
-    needs; its shape is (0, 0) where every row looks at all anchors.
+    needs; its shape is (0, 0) where every row looks at all anchors. ``panels``
+    (m q,) are the anchors, group by group, for dense rows: of a group the first
+    coordinates of all its anchors, then the second ones, and so on. Else it is empty.
     """
 
     nearest: np.ndarray
     starts: np.ndarray
     members: np.ndarray
+    panels: np.ndarray
     n_probes: int
 
 
-def all_in_sight() -> Probes:
-    """Probes of rows that look at every anchor."""
+def all_in_sight(dtype) -> Probes:
+    """Probes of rows that look at every anchor; ``dtype`` is that of the anchors."""
     nothing = np.empty(0, np.int64)
-    return Probes(np.empty((0, 0), np.int32), nothing, nothing, 0)
+    nearest = np.empty((0, 0), np.int32)
+    return Probes(nearest, nothing, nothing, np.empty(0, dtype), 0)
 
 
 def members_by_group(of_anchor: np.ndarray, n_groups: int) -> tuple[np.ndarray, ...]:
@@ -62,15 +66,72 @@ def _sort_by_group(of_anchor, filled, starts, members):
         starts[g] = filled[g]
 
 
+@jit
+def write_panels(anchors, starts, members, out):
+    """Lay out anchors as ``panels`` of ``Probes`` are."""
+    width = anchors.shape[1]
+    for g in range(starts.size - 1):
+        start, size = starts[g], starts[g + 1] - starts[g]
+        panel = out[start * width : (start + size) * width]
+        for p in range(size):
+            v = anchors[members[start + p]]
+            for d in range(width):
+                panel[d * size + p] = v[d]
+
+
+# Four terms are added in the order that is written: compilers would choose between two
+# orders by how far apart the arrays happen to lie.
+@jit(inner=True, reorder=False)
+def _squared_distances(x, panel, size, out):
+    """|x - v|^2 of the anchors of a group, side by side."""
+    for j in range(size):
+        out[j] = 0.0
+    d = 0
+    while d + 4 <= x.size:
+        x0, x1, x2, x3 = x[d], x[d + 1], x[d + 2], x[d + 3]
+        at = d * size
+        v0, v1 = panel[at : at + size], panel[at + size : at + 2 * size]
+        at += 2 * size
+        v2, v3 = panel[at : at + size], panel[at + size : at + 2 * size]
+        for j in range(size):
+            g0, g1, g2, g3 = x0 - v0[j], x1 - v1[j], x2 - v2[j], x3 - v3[j]
+            out[j] += (g0 * g0 + g1 * g1) + (g2 * g2 + g3 * g3)
+        d += 4
+    while d < x.size:
+        x0, v0 = x[d], panel[d * size : (d + 1) * size]
+        for j in range(size):
+            gap = x0 - v0[j]
+            out[j] += gap * gap
+        d += 1
+
+
 @jit(inner=True)
-def probe(probes, i, least, candidates):
-    """Write the anchors that row i looks at, ``least`` or more; returns how many."""
+def probe(probes, i, values, least, candidates, squares):
+    """Write the anchors that row i looks at, ``least`` or more; returns how many.
+
+    Also their squared distances, as far as rounding and the range of numbers go, where
+    the probes have panels: the row is dense then.
+    """
     count = 0
     for p in range(probes.nearest.shape[1]):
         if p >= probes.n_probes and count >= least:
             break
         g = probes.nearest[i, p]
-        for q in range(probes.starts[g], probes.starts[g + 1]):
+        start, stop = probes.starts[g], probes.starts[g + 1]
+        if probes.panels.size > 0:
+            panel = probes.panels[start * values.size : stop * values.size]
+            _squared_distances(values, panel, stop - start, squares[count:])
+        for q in range(start, stop):
             candidates[count] = probes.members[q]
             count += 1
     return count
+
+
+@jit(inner=True)
+def keep_below(limit, keys, count, candidates):
+    """Keep the candidates whose key is not above a limit; returns how many."""
+    kept = 0
+    for p in range(count):
+        candidates[kept] = candidates[p]
+        kept += 0 if keys[p] > limit else 1
+    return kept
