@@ -337,7 +337,9 @@ def row_views(estimator, X, in_batches: bool = False) -> tuple:
 
 def _check_widths(estimator, anchor_view, model_view) -> None:
     """Kernels check no bounds."""
-    arrays = estimator.coding_.anchors_, vars(estimator).get("coef_", model_view)
+    coding = estimator.coding_
+    place = coding.anchors_ if coding.metric_ is None else coding.metric_
+    arrays = place, vars(estimator).get("coef_", model_view)
     for view, fitted in zip((anchor_view, model_view), arrays, strict=True):
         if view.shape[1] != fitted.shape[-1]:
             raise ValueError(
