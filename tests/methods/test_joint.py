@@ -507,6 +507,15 @@ def test_batches_grow_where_there_are_steps_enough(n_rows, passes, size):
     assert SAPLClassifier(batch_size=7)._batch_size(n_rows, passes) == 7
 
 
+@pytest.mark.parametrize("metric", ["scale", "linear"])
+def test_the_number_of_anchors_grows_with_a_metric(metric, moons):
+    X, y = moons
+    model = SAPLClassifier("auto", metric=metric, max_iter=5, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.9
+    assert len(model.anchors_) in model.anchor_path_[:, 0]
+    assert model.coding_.metric_.ndim == (1 if metric == "scale" else 2)
+
+
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("metric", ["scale", "linear"])
 def test_metric_forgets_features_that_tell_nothing(method, metric):
@@ -563,10 +572,23 @@ def test_settings_of_a_metric_that_do_not_go_together(blobs):
     for settings, told in (
         ({"metric": "linear", "solver": "sgd"}, "solver='adam'"),
         ({"n_dimensions": 2}, "metric='linear'"),
-        ({"metric": "scale", "n_anchors": "auto"}, "give a number"),
+        (
+            {"metric": "linear", "n_dimensions": 3, "n_anchors": "auto"},
+            "give a number of anchors, or n_dimensions=",
+        ),
     ):
         with pytest.raises(ValueError, match=told):
             SAPLClassifier(**settings).fit(X, y)
+
+
+def test_a_metric_has_fewer_dimensions_than_mapped_rows(blobs):
+    X, y, _ = blobs
+    model = SAPLClassifier(
+        6, feature_map=PiecewiseLinearEncoder(4), coding_space="mapped",
+        metric="linear", n_dimensions=3, max_iter=3, random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert model.coding_.metric_.shape[0] == 3 < model.coding_.metric_.shape[1]
+    assert model.score(X, y) > 0.5
 
 
 @pytest.mark.parametrize("method", BOTH)

@@ -196,11 +196,6 @@ class JointEstimator(AnchoredEstimator):
                 f"n_dimensions={self.n_dimensions} is the dimension of "
                 f"metric='linear', but metric={self.metric!r}."
             )
-        if self.metric is not None and self.n_anchors == "auto":
-            raise ValueError(
-                "n_anchors='auto' grows anchors in the Euclidean distance, but "
-                f"metric={self.metric!r}: give a number of anchors."
-            )
         super()._check_choices()
 
     def _record(self, solution, earlier=None) -> None:
