@@ -66,7 +66,8 @@ walk: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	for name in papers few_labels untuned mixed domains regression peers alpha_path weak_penalty \
-	    probabilities distill export serving stream files cluster speed scaling compilation; do \
+	    objectives groups probabilities distill export serving stream files cluster speed \
+	    threads covtype scaling compilation; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) --results $(RESULTS) \
 	        || exit 1; \
 	done

@@ -4,7 +4,6 @@ LL-SVM on COVTYPE, anchors at random rows behind a map that a few anchors have l
 Times are those of the processor, on one thread.
 """
 
-from dataclasses import replace
 from functools import cache, partial
 from time import process_time
 
@@ -28,8 +27,6 @@ EPOCH_ROWS = 8192
 def prepared(folder) -> tuple[Split, np.ndarray]:
     """Standardised rows, and a map in front of the distances."""
     split = load(folder, "covtype").limited(ROWS, TEST_ROWS).standardised()
-    X, X_test = (part.astype(np.float32) for part in (split.X, split.X_test))
-    split = replace(split, X=X, X_test=X_test)
     few = split.limited(METRIC["rows"])
     model = SAPLClassifier(
         METRIC["anchors"], metric="linear", max_iter=METRIC["passes"], random_state=0

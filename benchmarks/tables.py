@@ -203,6 +203,62 @@ def weak_penalty() -> str:
     return markdown(["", "", *(f"{q}, dual / Newton" for q in quantities)], rows)
 
 
+def objectives() -> str:
+    """Ratio of objectives and test error for each number of anchors."""
+    found = read("objectives")
+    numbers = sorted({m for entry in found.values() for m in entry}, key=int)
+    rows = []
+    for data, entry in found.items():
+        cells = [
+            f"{one['ratio']:.2f}, {one['test_error']:.2f}" if "ratio" in one else ""
+            for one in (entry.get(m, {}) for m in numbers)
+        ]
+        rows.append([data.split("_")[0].upper(), *cells])
+    return markdown(["ratio, error %", *(f"m = {m}" for m in numbers)], rows)
+
+
+def groups() -> str:
+    rows = []
+    for m, found in read("groups").items():
+        for name, entry in found.items():
+            rows.append(
+                [
+                    f"{m}, {name}",
+                    f"{entry['test_error']:.2f}",
+                    f"{entry['predict_microseconds_per_row']:.1f}",
+                    f"{entry['epoch_microseconds_per_row']:.1f}",
+                ]
+            )
+    head = ["anchors", "error %", "prediction, us/row", "pass of training, us/row"]
+    return markdown(head, rows)
+
+
+def threads() -> str:
+    rows = []
+    for name, entry in read("threads").items():
+        foreseen = [f"{value:.1f}" for value in entry["foreseen"].values()]
+        seconds = [f"{value:.2f}" for value in entry["seconds"].values()]
+        share = f"{100 * entry['serial_part']:.0f} %"
+        rows.append([name, *seconds, f"{entry['speed_up']:.2f}", share, *foreseen])
+    head = ["", "1 thread, s", "2 threads, s", "speed-up", "serial part"]
+    return markdown([*head, "4 threads would give", "16"], rows)
+
+
+def covtype() -> str:
+    rows = [
+        [
+            name,
+            f"{entry['test_error']:.2f}",
+            f"{entry['fit_seconds']:.0f}",
+            f"{entry['batch_microseconds_per_row']:.1f}",
+            f"{entry['peak_memory_bytes'] / 1e6:.0f}",
+        ]
+        for name, entry in read("covtype").items()
+    ]
+    head = ["", "error %", "fit, s", "prediction, us/row", "memory of a fit, MB"]
+    return markdown(head, rows)
+
+
 TABLES = {
     "papers": of_papers.papers,
     "llsvm": of_papers.llsvm,
@@ -232,6 +288,10 @@ TABLES = {
     "peers, mnist": lambda: peers("mnist"),
     "alpha path": alpha_path,
     "weak penalty": weak_penalty,
+    "objectives": objectives,
+    "groups": groups,
+    "threads": threads,
+    "covtype": covtype,
     "probabilities": of_probabilities.calibration,
     "prediction sets": of_probabilities.coverage,
     "distill": of_probabilities.distill,

@@ -23,12 +23,15 @@ from benchmarks import (
     alpha_path,
     cluster,
     compilation,
+    covtype,
     distill,
     domains,
     export,
     few_labels,
     files,
+    groups,
     mixed,
+    objectives,
     peers,
     pictures,
     probabilities,
@@ -38,6 +41,7 @@ from benchmarks import (
     speed,
     stream,
     tables,
+    threads,
     untuned,
     weak_penalty,
 )
@@ -158,6 +162,16 @@ def tiny():
         patch.setattr(distill, "TREES", 3)
         patch.setattr(weak_penalty, "SETS", ("magic04", "usps"))
         patch.setattr(weak_penalty, "ANCHORS", (5,))
+        patch.setattr(objectives, "SETS", ("magic04", "letter"))
+        patch.setattr(objectives, "ANCHORS", (5, 500))
+        patch.setattr(objectives, "FACTORS", (1.0, 10.0))
+        patch.setattr(groups, "NUMBERS", (30, 60))
+        patch.setattr(groups, "METRIC", {"rows": 200, "anchors": 5, "passes": 1})
+        patch.setattr(threads, "ROWS", 200)
+        patch.setattr(threads, "ATLAS_ROWS", 150)
+        patch.setattr(threads, "REPEATS", 1)
+        for name, value in (("ANCHORS", 8), ("PASSES", 1), ("TREES", 3)):
+            patch.setattr(covtype, name, value)
         small = dict.fromkeys(files.SHAPES, (60, 30, 10))
         patch.setattr(files, "SHAPES", small)
         patch.setattr(files, "MEMORY", {"npy": (60, 30, 10), "csv": (60, 30, 10)})
