@@ -22,6 +22,7 @@ pytest.importorskip("skops")
 cloudpickle = pytest.importorskip("cloudpickle")
 PAGE = (Path(__file__).parent.parent / "docs" / "recipes.md").read_text()
 FEATURES = ["first", "second"]
+TYPES = {"long": pa.int64(), "double": pa.float64(), "binary": pa.binary()}
 
 
 def sent(value):
@@ -68,14 +69,17 @@ class Frame:
         return pandas.concat(self.partitions, ignore_index=True)
 
     def mapInArrow(self, function, schema):
-        names = [column.split()[0] for column in schema.split(", ")]
+        wanted = pa.schema(
+            [(name, TYPES[kind]) for name, kind in map(str.split, schema.split(", "))]
+        )
         found = []
         for number, part in enumerate(self.partitions):
             self.context.number = number
             table = pa.Table.from_pandas(part, preserve_index=False)
             batches = table.to_batches(max_chunksize=50)
-            made = [batch.to_pandas() for batch in sent(function)(iter(batches))]
-            found += [table[names] for table in made]
+            for batch in sent(function)(iter(batches)):
+                assert batch.schema.equals(wanted)  # Spark casts nothing
+                found.append(batch.to_pandas())
         return Frame(found, self.context)
 
     def collect(self):
