@@ -96,7 +96,8 @@ def test_the_trainer_finds_the_least_of_a_convex_problem(
     assert_allclose(codes.sum(axis=1), 1)
     assert len(found["anchors"]) == 2 * anchors
     seen = np.column_stack([X, np.ones(len(X))])
-    expanded = (codes[:, :, None] * seen[:, None]).reshape(len(X), -1)
+    units = seen / [0.2, 0.2, 1]  # those of the penalty
+    expanded = (codes[:, :, None] * units[:, None]).reshape(len(X), -1)
     peer = LogisticRegression(
         C=1 / (alpha * len(X)), fit_intercept=False, tol=1e-10, max_iter=10_000
     ).fit(expanded, y)

@@ -6,7 +6,7 @@
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
   const canvas = part("plane"), context = canvas.getContext("2d");
   const COLOURS = [[43, 108, 163], [217, 95, 2]];
-  const GRID = 72;
+  const GRID = 80; // cells of whole pixels
   const state = { points: [], labels: [], drawn: 0, cursor: [0, 0], keyboard: false };
   let model = null;
 
@@ -114,7 +114,7 @@
       for (let c = 0; c < GRID; c++) {
         const sure = 2 / (1 + Math.exp(-Math.abs(scores[r][c]))) - 1;
         context.fillStyle = css(COLOURS[Number(scores[r][c] > 0)], 0.05 + 0.3 * sure);
-        context.fillRect(c * step, r * step, step + 0.5, step + 0.5);
+        context.fillRect(c * step, r * step, step, step);
       }
     }
     context.strokeStyle = ink();
@@ -147,7 +147,7 @@
   // Where each local model says zero, near its anchor.
   function drawLines() {
     const [member] = model.members;
-    const reach = 1.2 / member.bandwidth[0];
+    const reach = 1.3 / member.bandwidth[0];
     context.lineWidth = 1.2;
     context.strokeStyle = ink();
     context.setLineDash([5, 4]);

@@ -2,6 +2,10 @@
 // Points in the plane in, a locally linear model out, as localModel reads it: anchors by
 // k-means, adaptive coordinates, and a convex problem for the local models.
 const trainer = (function () {
+  // Weights are penalised in this unit of the plane: local models bend where they are,
+  // rather than far away.
+  const UNIT = 0.2;
+
   // Numbers that look random, the same for the same seed.
   function randomNumbers(seed) {
     let state = seed >>> 0;
@@ -73,7 +77,7 @@ const trainer = (function () {
       members: [{
         coding: "adaptive", neighbors: m, bandwidth: [bandwidth], metric: null,
         anchors: shaped(anchors.flat(), m, 2),
-        coef: shaped(each.flatMap((j) => [at(j, 0), at(j, 1)]), m, 1, 2),
+        coef: shaped(each.flatMap((j) => [at(j, 0) / UNIT, at(j, 1) / UNIT]), m, 1, 2),
         intercept: shaped(each.map((j) => at(j, 2)), m, 1),
         map: null, mapped: false, origins: [0, 1],
       }],
@@ -104,7 +108,7 @@ const trainer = (function () {
   const softplus = (value) => Math.max(value, 0) + Math.log1p(Math.exp(-Math.abs(value)));
 
   // alpha / 2 |w|^2 + mean log(1 + exp(-s f)), by Newton's method. A row of the problem is
-  // g (x) [x, y, 1]: three numbers for each anchor that speaks, in places of its own.
+  // g (x) [x, y, 1] in these units: three numbers for each anchor that speaks.
   function minimised(rows, signs, size, alpha) {
     const n = rows.length;
     let w = new Float64Array(size);
@@ -149,7 +153,7 @@ const trainer = (function () {
     const bandwidth = settings.sharpness / spacing(anchors);
     const empty = asModel(anchors, bandwidth, new Float64Array(3 * anchors.length));
     const rows = points.map(([x, y]) => localModel.ask(empty, [x, y]).locals.flatMap(
-      ([j, g]) => [[3 * j, g * x], [3 * j + 1, g * y], [3 * j + 2, g]]));
+      ([j, g]) => [[3 * j, (g * x) / UNIT], [3 * j + 1, (g * y) / UNIT], [3 * j + 2, g]]));
     const signs = labels.map((label) => (label ? 1 : -1));
     return asModel(anchors, bandwidth,
       minimised(rows, signs, 3 * anchors.length, settings.alpha));
