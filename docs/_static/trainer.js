@@ -72,14 +72,14 @@ const trainer = (function () {
     const at = (j, i) => solution[3 * j + i];
     const each = Array.from({ length: m }, (_, j) => j);
     return {
-      columns: 2, classes: 2, steps: [], factor: 1,
+      columns: 2, classes: 2, scores: 1, steps: [], factor: 1,
       link: { kind: "multinomial", scale: 1, offset: [0, 0] },
       members: [{
         coding: "adaptive", neighbors: m, bandwidth: [bandwidth], metric: null,
         anchors: shaped(anchors.flat(), m, 2),
         coef: shaped(each.flatMap((j) => [at(j, 0) / UNIT, at(j, 1) / UNIT]), m, 1, 2),
         intercept: shaped(each.map((j) => at(j, 2)), m, 1),
-        map: null, mapped: false, origins: [0, 1],
+        map: null, mapped: false, origins: [0, 1], groups: null,
       }],
     };
   }

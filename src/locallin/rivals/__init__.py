@@ -1,6 +1,6 @@
 """Other papers' machines, for comparisons.
 
-What the papers behind :mod:`locallin` were measured against, and no other Python
+What the papers behind ``locallin`` were measured against, and no other Python
 library has: each in one file, by its own paper, with scikit-learn's manners. They are
 here so that a comparison can be made again; for work of your own begin with
 :class:`locallin.LocallyLinearClassifier`.
