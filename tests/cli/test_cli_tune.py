@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from terminal import fails, run
 
@@ -146,3 +147,35 @@ def test_too_many_folds_leave_no_file(capsys, folder, iris):
     error = fails(capsys, "tune", "iris.csv", "tuned.skops", "--folds", 1000)
     assert "--folds 1000 is more than" in error
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.fixture
+def flats():
+    rng = np.random.RandomState(0)
+    lines = ["size,place,price"]
+    for size, place in zip(
+        rng.uniform(20, 120, 90), rng.choice(["a", "b"], 90), strict=True
+    ):
+        lines.append(f"{size:.1f},{place},{size * (9.1 if place == 'a' else 3.2):.2f}")
+    Path("flats.csv").write_text("\n".join(lines) + "\n")
+
+
+def test_numbers_are_tuned_by_r2(capsys, flats):
+    pytest.importorskip("optuna")
+    pytest.importorskip("pyarrow")
+    arguments = ["tune", "flats.csv", "m.model", "--task", "regression", "--folds", 2]
+    ll = ["--method", "ll", "--trials", 3, "--json"]
+    found = json.loads(run(capsys, *arguments, *ll).out)
+    assert found["scoring"] == "r2"
+    assert 0 < found["score_of_defaults"] <= found["best_score"] <= 1
+    about = json.loads(run(capsys, "info", "m.model", "--json").out)
+    assert about["regressor"] == "LLSVMRegressor"
+    assert about["tuning"]["score"] == found["best_score"]
+    error = fails(capsys, *arguments, "--method", "ml3", code=2)
+    assert "--task regression is for --method" in error
+    # Decimals in a named column are numbers; a quantile has its own loss.
+    quantile = ["--loss", "pinball", "--quantile", 0.8, "--trials", 1, "--json"]
+    named = ["tune", "flats.csv", "q.model", "--label", "price", "--folds", 2]
+    found = json.loads(run(capsys, *named, *quantile).out)
+    assert found["scoring"] == "neg_mean_pinball_loss"
+    assert found["best_score"] < 0

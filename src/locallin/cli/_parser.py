@@ -127,13 +127,6 @@ def _add_train(add, methods) -> None:
         help="with --stream: keep the state of the run there; after a crash the same "
         "command goes on from it",
     )
-    command.add_argument(
-        "--task",
-        choices=("auto", *TASKS),
-        default="auto",
-        help="whether the label is a class or a number; auto is regression where the "
-        "label column, by its name, holds numbers with decimals (%(default)s)",
-    )
     reading = _fitting(command, methods, METHODS)
     reading.add_argument(
         "--weight",
@@ -166,7 +159,9 @@ def _add_tune(add, methods) -> None:
         "(default: 5, and 1 above 20,000 rows)",
     )
     command.add_argument(
-        "--scoring", default="accuracy", help="a scorer of scikit-learn (%(default)s)"
+        "--scoring",
+        help="a scorer of scikit-learn (default: accuracy; r2 for numbers, and the "
+        "pinball loss of a quantile)",
     )
     command.add_file(
         "--log", help="file of the trials, to go on from (default: MODEL.trials.jsonl)"
@@ -182,9 +177,16 @@ def _fitting(command, methods, possible):
     command.add_file("data", metavar="DATA", help="training file, - for stdin")
     command.add_file("model", metavar="MODEL", help="file to write the model to")
     command.add_argument(
+        "--task",
+        choices=("auto", *TASKS),
+        default="auto",
+        help="whether the label is a class or a number; auto is regression where the "
+        "label column, by its name, holds numbers with decimals (%(default)s)",
+    )
+    command.add_argument(
         "--method",
         choices=list(possible),
-        help=f"the classifier ({default_method(command.prog.split()[-1], False)}; du "
+        help=f"the method ({default_method(command.prog.split()[-1], False)}; du "
         "with --stream); its parameters are options, listed by --method NAME --help",
     )
     command.add_argument(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -26,11 +26,13 @@ from sklearn.model_selection import (
 )
 
 from locallin.cli._files import check_output
+from locallin.cli._methods import CLASSIFICATION, REGRESSION
 from locallin.cli._output import as_json, fitting, note, pairs, show
 from locallin.cli._parser import UsageError
 from locallin.cli._ranges import RANGES, Draw
 from locallin.cli._training import (
     LabelledRows,
+    check_task,
     checked_settings,
     fit_model,
     make_pipeline,
@@ -50,6 +52,8 @@ _TRIALS = 30
 _FOLDS = 5
 _ROWS_FOR_FOLDS = 20_000
 _NAME = "locallin"
+# The loss of the quantile that is searched for, its sign changed.
+PINBALL = "neg_mean_pinball_loss"
 
 Record = dict[str, Any]
 
@@ -64,6 +68,19 @@ class Search:
     folds: int
     scoring: str
     data: LabelledRows
+    task: str = CLASSIFICATION
+
+    @property
+    def scorer(self) -> Callable:
+        """What judges held-out rows."""
+        if self.scoring != PINBALL:
+            return _scorer(self.scoring)
+        quantile = self.fixed.get("quantile", 0.5)
+        return make_scorer(mean_pinball_loss, greater_is_better=False, alpha=quantile)
+
+    def pipeline(self, settings: dict[str, Any]):
+        """Scaling and estimator, not fitted."""
+        return make_pipeline(self.scale, self.method, settings, self.task)
 
     @property
     def seed(self) -> int:
@@ -76,6 +93,7 @@ class Search:
         X = self.data.X
         arrays = (X.data, X.indices, X.indptr) if sparse.issparse(X) else (X,)
         identity = {
+            "task": self.task,
             "method": self.method,
             "scale": self.scale,
             "fixed": fixed,
@@ -92,13 +110,18 @@ def tune(args: Namespace) -> int:
     # Failed trials are told by the reporter.
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     fixed = checked_settings(args)
-    _scorer(args.scoring)
+    if args.scoring is not None:
+        _scorer(args.scoring)
     log = Path(args.log or f"{args.model}.trials.jsonl")
     # A model beside a log of its own is that of an earlier run.
     resumed = args.log is None and log.is_file()
     path = check_output(args.model, args.force or resumed)
     data, _, about = training_data(args)
-    search = _search_of(args, with_classes(fixed, data.y), data)
+    if args.task == REGRESSION:
+        check_task(args, fixed)
+    else:
+        fixed = with_classes(fixed, data.y)
+    search = _search_of(args, fixed, data)
     study = _open_study(log, search, args.restart)
     _run_trials(study, search, args, log)
     trials = _trials(study)
@@ -107,15 +130,14 @@ def tune(args: Namespace) -> int:
         raise ValueError(f"every trial failed, the last with: {trials[-1]['error']}")
     tuning = {
         "trials": len(trials),
-        "scoring": args.scoring,
+        "scoring": search.scoring,
         "score": best["score"],
         "parameters": best["parameters"],
     }
-    settings = {**search.fixed, **best["parameters"]}
-    pipeline = make_pipeline(search.scale, search.method, settings)
+    pipeline = search.pipeline({**search.fixed, **best["parameters"]})
     model = fit_model(pipeline, data, about | {"tuning": tuning})
     store(model, path)
-    _show_result(args, {"model": str(path), "log": str(log)}, trials, best)
+    _show_result(args, {"model": str(path), "log": str(log)}, search, trials, best)
     return 130 if model.about["interrupted"] else 0
 
 
@@ -126,14 +148,23 @@ def _search_of(args: Namespace, fixed: Record, data: LabelledRows) -> Search:
             f"--folds {folds} is more than the {len(data.y)} rows: use fewer folds"
         )
     scale = scaling(args, data.X)
-    return Search(args.method, scale, fixed, folds, args.scoring, data)
+    scoring = args.scoring or _usual_scoring(args.task, fixed)
+    return Search(args.method, scale, fixed, folds, scoring, data, args.task)
 
 
-def _show_result(args: Namespace, files: Record, trials: list[Record], best) -> None:
+def _usual_scoring(task: str, fixed: Record) -> str:
+    if task != REGRESSION:
+        return "accuracy"
+    return PINBALL if fixed.get("loss") == "pinball" else "r2"
+
+
+def _show_result(
+    args: Namespace, files: Record, search: Search, trials: list[Record], best
+) -> None:
     result = files | {
         "method": args.method,
         "trials": len(trials),
-        "scoring": args.scoring,
+        "scoring": search.scoring,
         "best_trial": best["trial"],
         "best_score": best["score"],
         "score_of_defaults": trials[0]["score"],
@@ -248,7 +279,7 @@ def _trials(study: Study) -> list[Record]:
 
 def _objective(search: Search) -> Callable[[Trial], float | None]:
     splits = _splits(search)
-    unit = _unit(search.scale, search.data.X, search.data.y)
+    unit = _unit(search)
 
     def objective(trial: Trial) -> float | None:
         first = not _trials(trial.study)
@@ -263,8 +294,10 @@ def _objective(search: Search) -> Callable[[Trial], float | None]:
 
 def _splits(search: Search) -> list[tuple[np.ndarray, np.ndarray]]:
     data, folds = search.data, search.folds
-    counts = np.unique(data.y, return_counts=True)[1]
-    stratified = counts.min() >= max(2, folds)
+    stratified = False
+    if search.task != REGRESSION:
+        counts = np.unique(data.y, return_counts=True)[1]
+        stratified = bool(counts.min() >= max(2, folds))
     settings = {"random_state": search.fixed["random_state"]}
     splitter: Any
     if folds == 1:
@@ -277,10 +310,10 @@ def _splits(search: Search) -> list[tuple[np.ndarray, np.ndarray]]:
     return list(splitter.split(data.X, data.y))
 
 
-def _unit(scale: str, X, y) -> float:
+def _unit(search: Search) -> float:
     """Mean |x|^2 / n of the scaled rows."""
-    scaler = make_pipeline(scale, "du", {})[:-1]
-    X = scaler.fit_transform(X, y) if len(scaler) else X
+    X, scaler = search.data.X, search.pipeline(search.fixed)[:-1]
+    X = scaler.fit_transform(X, search.data.y) if len(scaler) else X
     squares = X.multiply(X).sum() if sparse.issparse(X) else np.vdot(X, X)
     return float(squares) / X.shape[0] ** 2 or 1.0
 
@@ -298,11 +331,10 @@ def _tried(drawn: dict[str, Any], search: Search, splits) -> Record:
     """Scores of a setting on the held-out rows."""
     began = time.perf_counter()
     scores, problem = [], None
-    data, scorer = search.data, _scorer(search.scoring)
+    data, scorer = search.data, search.scorer
     try:
         for rows, held in splits:
-            settings = {**search.fixed, **drawn}
-            pipeline = make_pipeline(search.scale, search.method, settings)
+            pipeline = search.pipeline({**search.fixed, **drawn})
             with fitting(quiet=True):
                 pipeline.fit(safe_indexing(data.X, rows), data.y[rows])
                 unseen = safe_indexing(data.X, held)
