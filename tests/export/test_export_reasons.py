@@ -2,18 +2,23 @@
 
 import numpy as np
 import pytest
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PowerTransformer, StandardScaler
 from test_export_c import needs_compiler, run_program
 
 from locallin import (
     AtlasClassifier,
     DULLSVMClassifier,
+    DULLSVMRegressor,
     EnsembleClassifier,
+    EnsembleRegressor,
     LLSVMClassifier,
+    LLSVMRegressor,
     LocallyLinearClassifier,
+    LocallyLinearRegressor,
     ML3Classifier,
     PiecewiseLinearEncoder,
     SAPLClassifier,
@@ -161,3 +166,119 @@ def test_what_mixes_columns_is_refused():
         to_onnx(atlas, contributions=True)
     with pytest.raises(ValueError, match="contributions=True is a setting"):
         to_onnx(PiecewiseLinearEncoder().fit(X), contributions=True)
+
+
+NUMBERS = {
+    "adaptive": LLSVMRegressor(6, random_state=0),
+    "constant": LLSVMRegressor(9, local_model="constant", random_state=0),
+    "mapped": LLSVMRegressor(5, feature_map=PiecewiseLinearEncoder(4), random_state=0),
+    "mean": EnsembleRegressor(DULLSVMRegressor(5, max_iter=3), 3, random_state=0),
+    "pipeline": make_pipeline(
+        StandardScaler(), PiecewiseLinearEncoder(3), LLSVMRegressor(5, random_state=0)
+    ),
+}
+PREDICT = PROGRAM.replace("net_contributions(x, parts);", "parts[0] = net_predict(x);")
+PREDICT = PREDICT.replace("i <= NET_FEATURES", "i < 1")
+
+
+def lengths():
+    X, _ = load_iris(return_X_y=True)
+    X = X.astype(np.float32)
+    return X[:, :3], np.exp(X[:, 3]).astype(float)
+
+
+def reasons_of(model, X, n_columns):
+    told = explain(model, X, feature_names=[f"x{j}" for j in range(n_columns)])
+    found = np.zeros((len(X), n_columns + 1))
+    at = [int(name[1:]) for name in told.feature_names]
+    found[:, at], found[:, -1] = told.contributions[:, 0], told.bias[:, 0]
+    return found
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_onnx_of_numbers(name):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    X, y = lengths()
+    model = NUMBERS[name].fit(X, y)
+    graph = to_onnx(model, contributions=True).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    assert [one.name for one in session.get_outputs()] == ["variable", "contributions"]
+    predicted, found = session.run(None, {"X": X})
+    np.testing.assert_allclose(predicted[:, 0], model.predict(X), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, reasons_of(model, X, 3), atol=1e-4)
+    np.testing.assert_allclose(found.sum(axis=1), predicted[:, 0], atol=1e-4)
+
+
+def test_onnx_of_a_table_of_numbers():
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    _, frame = table()
+    y = frame[:, 0].astype(float) * (1 + (frame[:, 1] == "rent"))
+    model = LocallyLinearRegressor(0, n_members=2, random_state=0).fit(frame, y)
+    graph = to_onnx(model, contributions=True).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    given = {
+        "x0": frame[:, :1].astype(np.float32),
+        "x1": frame[:, 1:2],
+        "x3": np.array([[np.nan if v is None else v] for v in frame[:, 3]], np.float32),
+    }
+    predicted, found = session.run(None, given)
+    np.testing.assert_allclose(predicted[:, 0], model.predict(frame), rtol=1e-4)
+    np.testing.assert_allclose(found, reasons_of(model, frame, 4), atol=1e-3)
+
+
+def test_several_targets_have_no_contributions():
+    pytest.importorskip("skl2onnx")
+    X, y = lengths()
+    model = LLSVMRegressor(3, random_state=0).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="contributions=True is for one target"):
+        to_onnx(model, contributions=True)
+    with pytest.raises(ValueError, match="raw_scores=True is a setting of"):
+        to_onnx(model, raw_scores=True)
+
+
+TARGETS = {
+    "scaled": {"transformer": StandardScaler()},
+    "logs": {"func": np.log, "inverse_func": np.exp},
+    "log1p": {"func": np.log1p, "inverse_func": np.expm1},
+    "roots": {"func": np.sqrt, "inverse_func": np.square},
+    "none": {},
+}
+
+
+def transformed(name):
+    X, y = lengths()
+    inner = make_pipeline(StandardScaler(), LLSVMRegressor(5, random_state=0))
+    return TransformedTargetRegressor(inner, **TARGETS[name]).fit(X, y), X
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_onnx_of_transformed_targets(name):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("skl2onnx")
+    model, X = transformed(name)
+    graph = to_onnx(model, contributions=True).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    predicted, found = session.run(["variable", "contributions"], {"X": X})
+    np.testing.assert_allclose(predicted[:, 0], model.predict(X), rtol=1e-4)
+    np.testing.assert_allclose(found, reasons_of(model, X, 3), atol=1e-4)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", TARGETS)
+def test_c_of_transformed_targets(name, tmp_path):
+    model, X = transformed(name)
+    header = to_c(model, "net", contributions=True)
+    found = run_program(PREDICT, header, X, tmp_path)
+    np.testing.assert_allclose(found.ravel(), model.predict(X), rtol=1e-4)
+    found = run_program(PROGRAM, header, X, tmp_path)
+    np.testing.assert_allclose(found, reasons_of(model, X, 3), atol=1e-4)
+
+
+def test_other_transformers_of_the_target_are_named():
+    X, y = lengths()
+    inner = LLSVMRegressor(3, random_state=0)
+    model = TransformedTargetRegressor(inner, transformer=PowerTransformer()).fit(X, y)
+    with pytest.raises(TypeError, match="transformed by PowerTransformer, which has"):
+        to_c(model)

@@ -73,6 +73,11 @@ ADD_MEMBER = """\
         scores[c] += part[c];
 """
 
+EACH_SCORE = """\
+    for (int c = 0; c < @@_SCORES; c++)
+        scores[c] = FORMULA;
+"""
+
 SCORES = """\
 static inline void @_scores(const float *x, float *scores)
 {

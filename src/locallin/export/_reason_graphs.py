@@ -19,7 +19,10 @@ class LocalModel(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Columns of a model's features, how many there are in all, and classes."""
+    """Columns of a model's features, how many there are in all, and classes.
+
+    A regressor has none, and one target.
+    """
 
     of_features: tuple[int, ...]
     n_columns: int
@@ -43,7 +46,7 @@ def anchored_model(g: Graph, model, rows: Inputs) -> LocalModel:
 def mean_model(g: Graph, model, rows: Inputs, builders) -> LocalModel:
     """The mean of the members' local models, times the scale."""
     parts = [builders[type(member)](g, member, rows) for member in model.members_]
-    factor = np.float32(model.scale_ / len(parts))
+    factor = np.float32(getattr(model, "scale_", 1.0) / len(parts))
 
     def mean(names):
         if None in names:
@@ -94,8 +97,14 @@ def latent_model(g: Graph, model, rows: Inputs) -> LocalModel:
 def contributions(
     g: Graph, local: LocalModel, scores: str, features: str, columns: Columns
 ) -> str:
-    """What each column adds to the score of the predicted class, and the bias."""
-    if columns.n_classes == 2:
+    """What each column adds to the score of the predicted class, and the bias.
+
+    Of a regressor to its prediction.
+    """
+    if columns.n_classes == 0:
+        ones = g("Mul", scores, np.float32(0))
+        chosen = g("Add", ones, np.float32(1))
+    elif columns.n_classes == 2:
         above = g.single(g("Greater", scores, np.float32(0)))
         chosen = g("Sub", g("Mul", above, np.float32(2)), np.float32(1))
     else:

@@ -14,6 +14,7 @@ from locallin.export._c_proba import probabilities
 from locallin.export._c_steps import prepared
 from locallin.export._codings import kind_of
 from locallin.export._columns import columns_of_features
+from locallin.export._targets import AFFINE, EXP, EXPM1, SQUARE, Way, opened
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.groups import members_by_group
 from locallin.kernels.latent import dual_exponent
@@ -56,7 +57,9 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
         LLSVMRegressor, SAPLRegressor or DULLSVMRegressor, a mean of these, or a
         pipeline that ends in one of them after any number of StandardScaler,
         MinMaxScaler, MaxAbsScaler and PiecewiseLinearEncoder, or TableEncoder as the
-        first step. With an encoder a row may have NaN in the place of missing values;
+        first step. A regressor may be inside of TransformedTargetRegressor with a
+        scaler, or with ``inverse_func`` np.exp, np.expm1 or np.square.
+        With an encoder a row may have NaN in the place of missing values;
         a comment in the header says how a table's row is written in numbers.
     name : str, default="model"
         Beginning of all names in the header.
@@ -69,7 +72,8 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
         then the bias: <NAME>_FEATURES + 1 numbers that add up to the score, those of
         :func:`locallin.inspection.explain`. The score of the first of two classes is
         that of the second with its sign changed. Of a regressor, which must have one
-        target, they add up to the prediction, or to its logarithm.
+        target, they add up to the prediction, or to its logarithm; of a transformed
+        target to what the regressor inside predicts.
 
     Returns
     -------
@@ -98,6 +102,7 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
             f"name={name!r} cannot begin a name in C: use letters, digits and _, "
             "beginning with a letter."
         )
+    estimator, ways = opened(estimator)
     if isinstance(estimator, TableEstimator):
         estimator = estimator.to_pipeline()
     steps, model = _steps_of(estimator)
@@ -107,6 +112,7 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     row = prepared(header, steps)
     stages = header.stages()
     write(header, model, row)
+    header.scores += "".join(map(_way_back, ways))
     if contributions:
         header.table("column", columns_of_features(steps, model), kind="int")
         text = _contributions(model).replace("ROW", row.name)
@@ -114,6 +120,18 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
     if hasattr(model, "predict_proba"):
         header.function(piece.TELL_PROBA, probabilities(header, model.link()))
     return header.text(model, (steps[0] if steps else model).n_features_in_)
+
+
+def _way_back(way: Way) -> str:
+    """A step of predictions towards the unit of y."""
+    factor, shift = _number(way.factor), _number(way.shift)
+    formula = {
+        AFFINE: f"scores[c] * {factor} + {shift}",
+        EXP: "expf(scores[c])",
+        EXPM1: "expm1f(scores[c])",
+        SQUARE: "scores[c] * scores[c]",
+    }[way.kind]
+    return piece.EACH_SCORE.replace("FORMULA", formula)
 
 
 def _body_of(model):

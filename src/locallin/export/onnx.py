@@ -13,8 +13,15 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
 from locallin.engine.optional import import_optional
-from locallin.export import _graphs, _reason_graphs, _set_graphs, _table_graphs
+from locallin.export import (
+    _graphs,
+    _reason_graphs,
+    _set_graphs,
+    _table_graphs,
+    _target_graphs,
+)
 from locallin.export._columns import columns_of_features
+from locallin.export._targets import opened
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.conformal import largest_gaps
@@ -61,6 +68,11 @@ _REGRESSORS: dict[type, Callable[..., str]] = {
     SAPLRegressor: _graphs.anchored_numbers,
     DULLSVMRegressor: _graphs.anchored_numbers,
 }
+for _kind in _REGRESSORS:
+    _LOCAL_MODELS[_kind] = _reason_graphs.anchored_model
+_LOCAL_MODELS[EnsembleRegressor] = partial(
+    _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
+)
 _REGRESSORS[EnsembleRegressor] = partial(
     _graphs.mean_scores, builders=dict(_REGRESSORS)
 )
@@ -106,7 +118,8 @@ def to_onnx(
     ----------
     model : fitted estimator or Pipeline
         Any estimator or transformer of this library, alone or in a pipeline with
-        what skl2onnx knows.
+        what skl2onnx knows. A regressor may be inside of TransformedTargetRegressor
+        with a scaler, or with ``inverse_func`` np.exp, np.expm1 or np.square.
     X : array-like of shape (n_samples, n_features), default=None
         Some rows, for the number of features. None takes that from the model.
     target_opset : int or None, default=None
@@ -118,7 +131,9 @@ def to_onnx(
         n_columns + 1): what each column of the user's table adds to the score of the
         predicted class, and the bias; they add up to the score. Those of
         :func:`locallin.inspection.explain`; the score of the first of two classes is
-        that of the second with its sign changed. Not for AtlasClassifier.
+        that of the second with its sign changed. Not for AtlasClassifier. Of a
+        regressor of one target it is the second output, and adds up to the prediction;
+        of a transformed target to what the regressor inside predicts.
     coverage : float or None, default=None
         Share of rows whose prediction set holds their class. If it is given, the last
         output is ``set`` of shape (n_samples, n_classes), the booleans of the
@@ -150,6 +165,7 @@ def to_onnx(
     skl2onnx = import_optional("skl2onnx", "onnx")
     register()
     gaps = None if coverage is None else _gaps(model, coverage, raw_scores)
+    model, ways = opened(model)
     if isinstance(model, TableEstimator):
         model = model.to_pipeline()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
@@ -164,10 +180,15 @@ def to_onnx(
         if contributions:
             own["contributions"] = _columns(model, last)
         options[id(last)] = {**own, **options.get(id(last), {})}
+    elif type(last) in _REGRESSORS and not raw_scores:
+        if contributions:
+            own = {"contributions": _columns(model, last)}
+            options[id(last)] = {**own, **options.get(id(last), {})}
     elif raw_scores or contributions:
         name = "raw_scores" if raw_scores else "contributions"
+        kinds = "classifiers" if raw_scores else "classifiers and regressors"
         raise ValueError(
-            f"{name}=True is a setting of this library's classifiers, but the "
+            f"{name}=True is a setting of this library's {kinds}, but the "
             f"model is a {type(last).__name__}."
         )
     initial = more.pop("initial_types", None) or _initial_types(model, X, types)
@@ -178,6 +199,8 @@ def to_onnx(
         options=options,
         **more,
     )
+    if ways:
+        _target_graphs.add_ways(graph, ways)
     if gaps is not None:
         _set_graphs.add_sets(graph, gaps)
     if type(last) in _CLASSIFIERS:
@@ -224,7 +247,15 @@ def _columns(model, last) -> _reason_graphs.Columns:
     steps = [step for step in steps if step not in (None, "passthrough")]
     found = columns_of_features(steps, last)
     count = (steps[0] if steps else last).n_features_in_
-    return _reason_graphs.Columns(tuple(found.tolist()), int(count), len(last.classes_))
+    n_classes = 0
+    if type(last) in _CLASSIFIERS:
+        n_classes = len(last.classes_)
+    elif number_of_targets(last) > 1:
+        raise ValueError(
+            f"contributions=True is for one target, but {type(last).__name__} has "
+            f"{number_of_targets(last)}: export it without, or fit one for each."
+        )
+    return _reason_graphs.Columns(tuple(found.tolist()), int(count), n_classes)
 
 
 def _initial_types(model, X, types) -> list[tuple]:
@@ -282,6 +313,8 @@ def register() -> None:
             f"Locallin{kind.__name__}",
             _regressor_shapes,
             _regressor_converter(build),
+            parser=_parse_regressor,
+            options={"contributions": None},
         )
     for kind, build in _TRANSFORMERS.items():
         skl2onnx.update_registered_converter(
@@ -349,6 +382,22 @@ def _parse_classifier(scope, model, inputs, custom_parsers=None):
     return operator.outputs
 
 
+def _parse_regressor(scope, model, inputs, custom_parsers=None):
+    types = import_optional("skl2onnx.common.data_types", "onnx")
+    names = import_optional(
+        "skl2onnx._supported_operators", "onnx"
+    ).sklearn_operator_name_map
+    operator = scope.declare_local_operator(names[type(model)], model)
+    operator.inputs = list(inputs)
+    outputs = ["variable"]
+    if _columns_of(scope, model) is not None:
+        outputs.append("contributions")
+    for name in outputs:
+        made = scope.declare_local_variable(name, types.FloatTensorType())
+        operator.outputs.append(made)
+    return operator.outputs
+
+
 def _classifier_shapes(operator) -> None:
     n_rows = operator.inputs[0].get_first_dimension()
     n_classes = len(operator.raw_operator.classes_)
@@ -386,12 +435,23 @@ def _regressor_shapes(operator) -> None:
     n_rows = operator.inputs[0].get_first_dimension()
     n_targets = number_of_targets(operator.raw_operator)
     operator.outputs[0].type = types.FloatTensorType([n_rows, n_targets])
+    for told in operator.outputs[1:]:
+        told.type = types.FloatTensorType([n_rows, None])
 
 
 def _regressor_converter(build):
     def convert(scope, operator, container):
-        graph, model = _graphs.Graph(scope, container), operator.raw_operator
-        scores = build(graph, model, _input_rows(scope, operator, graph))
+        model = operator.raw_operator
+        graph = _graphs.Graph(scope, container)
+        rows = _input_rows(scope, operator, graph)
+        scores = build(graph, model, rows)
+        columns = _columns_of(scope, model)
+        if columns is not None:
+            local = _LOCAL_MODELS[type(model)](graph, model, rows)
+            told = _reason_graphs.contributions(
+                graph, local, scores, rows.mapped, columns
+            )
+            graph.name(told, operator.outputs[1].full_name)
         found = _graphs.numbers(graph, scores, model)
         graph.name(found, operator.outputs[0].full_name)
 
