@@ -1,5 +1,8 @@
 """Reasons of regressors: what would bring a prediction to a number."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +18,17 @@ from locallin import (
     LocallyLinearRegressor,
 )
 from locallin.encoding import TableEncoder
-from locallin.inspection import counterfactual, explain, global_effects, regions
+from locallin.inspection import (
+    ContributionDisplay,
+    EffectDisplay,
+    HistoryDisplay,
+    ImportanceDisplay,
+    RegionDisplay,
+    counterfactual,
+    explain,
+    global_effects,
+    regions,
+)
 
 
 @pytest.fixture(scope="module")
@@ -247,3 +260,38 @@ def test_targets_are_for_regressors():
         counterfactual(clf, X, search="both")
     with pytest.raises(ValueError, match="target=3 is for regressors"):
         counterfactual(clf, X, target=3)
+
+
+def test_displays(flats, fitted):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    frame, price = flats
+    shown = RegionDisplay.from_estimator(fitted, frame, price)
+    title = shown.ax_.flat[0].get_title()
+    assert title == "Local models: rows, mean of y, quality"
+    drawn = shown.ax_.flat[1].lines[0].get_ydata()
+    np.testing.assert_allclose(drawn, [region.mean for region in shown.regions])
+    names = [text.get_text() for text in shown.ax_.flat[2].get_legend().get_texts()]
+    assert names == ["overlap", "R2"]
+    RegionDisplay.from_estimator(fitted, frame)
+    EffectDisplay.from_estimator(fitted, frame)
+    ImportanceDisplay.from_estimator(fitted, frame)
+    ContributionDisplay.from_estimator(fitted, frame, row=0)
+    X, y = smooth()
+    watched = DULLSVMRegressor(4, early_stopping=True, random_state=0).fit(X, y)
+    curves = HistoryDisplay.from_estimator(watched)
+    titles = [ax.get_title() for ax in np.ravel(curves.ax_)]
+    assert any(title.startswith("Held-out D2 (best 0.") for title in titles)
+    pyplot.close("all")
+
+
+def test_notebooks_and_shap(flats, fitted, monkeypatch):
+    frame, price = flats
+    told = explain(fitted, frame[:2])
+    for made in (told, regions(fitted, frame, price), global_effects(fitted, frame)):
+        assert "<table" in made._repr_html_()
+    shap = ModuleType("shap")
+    shap.Explanation = lambda **given: given
+    monkeypatch.setitem(sys.modules, "shap", shap)
+    given = told.to_shap()
+    total = given["values"].sum(axis=1) + given["base_values"]
+    np.testing.assert_allclose(total, fitted.predict(frame[:2]), rtol=1e-5)

@@ -107,11 +107,11 @@ class HistoryDisplay:
             cell.spines[["top", "right"]].set_visible(False)
             if len(curves) > 1:
                 cell.legend(fontsize=8, frameon=False)
-            if axis == "held-out accuracy":
+            if axis.startswith("held-out"):
                 values = next(iter(curves.values()))
                 best = int(values.argmax())
                 cell.plot(best + 1, values[best], "*", color=DARK[1], ms=11)
-                cell.set_title(f"Held-out accuracy (best {values[best]:.3f})")
+                cell.set_title(f"H{axis[1:]} (best {values[best]:.3f})")
         self.ax_, self.figure_ = cells, figure_of(cells)
         if ax is None and self.name:
             self.figure_.suptitle(self.name)

@@ -53,12 +53,12 @@ class RegionDisplay:
 
         Parameters
         ----------
-        estimator : classifier
+        estimator : classifier or regressor
             See :func:`regions`.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,), default=None
-            Their classes.
+            Their classes, or numbers.
         limit : int or None, default=30
             Largest number of local models that are drawn.
         ax : matplotlib Axes or array of Axes, default=None
@@ -86,34 +86,38 @@ class RegionDisplay:
             The display.
         """
         shown = list(self.regions)
-        labels = self.regions.class_labels.tolist()
-        n, n_classes = len(shown), len(labels)
-        middle = max(0.24 * n_classes, 0.8)
+        numbers = any(region.mean is not None for region in shown)
+        n, n_classes = len(shown), len(self.regions.class_labels)
+        middle = 1.2 if numbers else max(0.24 * n_classes, 0.8)
         cells = many_axes(
             ax, 3, 1, "RegionDisplay",
             size=(max(0.3 * n + 2, 6), middle + 3.4),
             height_ratios=[1.2, middle, 1.2],
         )  # fmt: skip
         counts, served, quality = cells.flat
-        places = np.arange(n)
+        places, figure = np.arange(n), figure_of(cells)
         counts.bar(places, [region.rows for region in shown], color="#777777")
-        counts.set(ylabel="rows", title="Local models: rows, classes, quality")
-        share = np.zeros((n_classes, n))
-        for j, region in enumerate(shown):
-            for label, count in region.classes.items():
-                if label in labels:
-                    share[labels.index(label), j] = count / region.rows
-        image = served.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        served.set_yticks(np.arange(n_classes), labels, fontsize=8)
-        served.set_ylabel("class of its rows")
-        figure = figure_of(cells)
-        figure.colorbar(image, ax=cells.ravel().tolist(), label="share of its rows")
+        what = "mean of y" if numbers else "classes"
+        counts.set(ylabel="rows", title=f"Local models: rows, {what}, quality")
+        if numbers:
+            served.plot(places, [one.mean for one in shown], "o", color=DARK[0], ms=4)
+            served.set_ylabel("mean of y")
+            served.grid(alpha=0.3)
+        else:
+            image = self._draw_classes(served)
+            figure.colorbar(image, ax=cells.ravel().tolist(), label="share of its rows")
+        low = 0.0
         overlap = [region.overlap for region in shown]
         quality.plot(places, overlap, "o", color=DARK[1], ms=4, label="overlap")
         if all(region.accuracy is not None for region in shown):
             accuracy = [region.accuracy for region in shown]
             quality.plot(places, accuracy, "s", color=DARK[0], ms=4, label="accuracy")
-        quality.set(ylim=(-0.05, 1.05), ylabel="fraction", xlabel="local model")
+        elif all(region.r2 is not None for region in shown):
+            # What is worse than the mean by far is drawn at the lower end.
+            r2 = np.maximum([region.r2 for region in shown], -1.0)
+            quality.plot(places, r2, "s", color=DARK[0], ms=4, label="R2")
+            low = min(0.0, np.nanmin(r2, initial=0.0))
+        quality.set(ylim=(low - 0.05, 1.05), ylabel="fraction", xlabel="local model")
         quality.grid(alpha=0.3)
         quality.legend(
             fontsize=8, frameon=False, ncols=2, loc="lower left", bbox_to_anchor=(0, 1)
@@ -127,3 +131,15 @@ class RegionDisplay:
             cell.set_xlim(-0.6, n - 0.4)
         self.ax_, self.figure_ = cells, figure
         return self
+
+    def _draw_classes(self, ax):
+        """Shares of the classes among the rows of each local model."""
+        labels = self.regions.class_labels.tolist()
+        share = np.zeros((len(labels), len(self.regions)))
+        for j, region in enumerate(self.regions):
+            for label, count in region.classes.items():
+                if label in labels:
+                    share[labels.index(label), j] = count / region.rows
+        ax.set_yticks(np.arange(len(labels)), labels, fontsize=8)
+        ax.set_ylabel("class of its rows")
+        return ax.imshow(share, cmap="Blues", vmin=0, vmax=1, aspect="auto")

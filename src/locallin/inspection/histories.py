@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from locallin.methods.regression import ScoringRegressor
+
 # Fitted attributes, in the order of the panels.
 _PANELS = (
     ("objective", {"objective_history_": "objective", "energy_history_": "energy"}),
@@ -29,5 +31,10 @@ def recorded_histories(fitted) -> tuple[Histories, str]:
         }
         if curves:
             histories[panel] = curves
+    accuracy = "held-out accuracy"
+    if isinstance(fitted, ScoringRegressor) and accuracy in histories:
+        # 1 - loss / loss of a constant; R2 where the loss is the square.
+        (curve,) = histories.pop(accuracy).values()
+        histories["held-out D2"] = {"held-out D2": curve}
     unit = "stage" if hasattr(fitted, "energy_history_") else "epoch"
     return histories, unit

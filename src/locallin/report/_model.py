@@ -11,7 +11,7 @@ _FACTS = {
     "alpha_": "regularisation, alpha",
     "n_iter_": "epochs",
     "n_outer_iter_": "outer iterations",
-    "best_score_": "best held-out accuracy",
+    "best_score_": "best held-out accuracy, or D2",
     "dual_gap_": "duality gap",
 }
 
