@@ -147,3 +147,22 @@ def test_quantiles_are_judged_by_their_own_loss(capsys, flats):
     assert found["pinball"] == pytest.approx(wanted, rel=1e-4)
     low, high = found["intervals"]["pinball"]
     assert low < wanted < high
+
+
+def test_two_models_on_a_page(capsys, flats):
+    train = ["train", "flats.csv", "--label", "price"]
+    for name, method in (("a", "ll"), ("b", "du")):
+        more = ["--method", method, "--n-anchors", "4", "--task", "regression"]
+        run(capsys, "train", "flats.csv", f"{name}.skops", *train[2:], *more)
+    arguments = ["compare", "a.skops", "b.skops", "flats.csv", "ab.html"]
+    found, _ = result(capsys, *arguments)
+    first, second, low, high = found["rmse"]
+    assert low <= second - first <= high
+    page = Path("ab.html").read_text()
+    assert "<h1>a and b</h1>" in page
+    assert "Reasons of a" in page
+    for name, place in (("a", 0), ("b", 1)):
+        scores, _ = result(capsys, "evaluate", f"{name}.skops", "flats.csv")
+        assert scores["rmse"] == pytest.approx(found["rmse"][place], rel=1e-6)
+    error = run(capsys, *arguments[:3], "-", "x.html", code=2).err
+    assert "give a file, not -" in error

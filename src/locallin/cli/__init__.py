@@ -113,6 +113,10 @@ def _run(args: argparse.Namespace) -> int:
         from locallin.cli._tune import tune
 
         return tune(args)
+    if args.command == "compare":
+        from locallin.cli._compare import compare
+
+        return compare(args)
     if args.command == "report":
         from locallin.cli._report import report
 

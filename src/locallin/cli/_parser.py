@@ -99,6 +99,7 @@ def make_parser(methods: Sequence[str] = (), files: Any = None) -> _Parser:
     _add_evaluate(add)
     _add_explain(add)
     _add_report(add)
+    _add_compare(add)
     _add_info(add)
     _add_convert(add)
     _add_warmup(add)
@@ -310,6 +311,30 @@ def _add_report(add) -> None:
     _reading(command)
 
 
+def _add_compare(add) -> None:
+    command = add("compare", "write a page about two models and the rows of a file")
+    command.add_file("first", metavar="MODEL", help="model file")
+    command.add_file("second", metavar="MODEL", help="another model file")
+    command.add_file("data", metavar="DATA", help="file of rows")
+    command.add_file("out", metavar="OUT", help="HTML file to write")
+    command.add_argument(
+        "--rows",
+        type=_positive(int),
+        default=50,
+        help="rows to show, those farthest apart first (%(default)s)",
+    )
+    command.add_argument("--title", help="heading of the page")
+    command.add_argument(
+        "--no-labels",
+        action="store_true",
+        help="leave the labels of the file out, and with them all figures",
+    )
+    _trust(command)
+    _force(command)
+    _json(command)
+    _reading(command)
+
+
 def _add_info(add) -> None:
     command = add("info", "tell what is in a model file")
     _model(command)
@@ -348,6 +373,10 @@ def _add_convert(add) -> None:
 
 def _model(command) -> None:
     command.add_file("model", metavar="MODEL", help="model file")
+    _trust(command)
+
+
+def _trust(command) -> None:
     command.add_argument(
         "--trust",
         action="store_true",

@@ -189,12 +189,13 @@ def number_scores(
 
 
 def intervals(
-    figures: Callable[[np.ndarray], dict[str, Any]], n: int
+    figures: Callable[[np.ndarray], dict[str, Any]], n: int, *, bounded: bool = True
 ) -> dict[str, tuple[float, float]]:
     """Intervals of figures, 95 %, from how they vary over draws of the rows.
 
-    ``figures`` are those of rows at given places. The same rows give the same
-    intervals.
+    ``figures`` are those of rows at given places; what they are by their names keeps
+    the intervals within bounds, unless these are differences. The same rows give the
+    same intervals.
     """
     rng = np.random.RandomState(0)
     size = min(n, _DRAWN)
@@ -209,6 +210,6 @@ def intervals(
         if value is None or len(values) < _DRAWS // 2:
             continue
         reach = 1.96 * float(np.std(values)) * np.sqrt(size / n)
-        least, most = _LIMITS.get(name, (0.0, 1.0))
+        least, most = _LIMITS.get(name, (0.0, 1.0)) if bounded else (-np.inf, np.inf)
         found[name] = max(value - reach, least), min(value + reach, most)
     return found

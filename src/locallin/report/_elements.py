@@ -8,12 +8,55 @@ from importlib.resources import files
 from string import Template
 
 import numpy as np
+import sklearn
+
+import locallin
+from locallin.inspection.text import escaped
 
 _TALL = 25
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
+_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; {scripts}img-src data:; "
+    "base-uri 'none'; form-action 'none'"
 )
+
+
+def whole_page(
+    title: str, sections: dict, *, subtitle: str, tiles: str, script: str = ""
+) -> str:
+    """A page of sections, {name: (heading, HTML)}; empty ones are left out."""
+    shown = {name: section for name, section in sections.items() if section[1]}
+    links = "".join(
+        f'<a href="#{name}">{heading}</a>' for name, (heading, _) in shown.items()
+    )
+    body = "".join(
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>'
+        f"{content}</section>\n"
+        for name, (heading, content) in shown.items()
+    )
+    scripts = "script-src 'unsafe-inline'; " if script else ""
+    return template("page.html").substitute(
+        policy=_POLICY.format(scripts=scripts),
+        title=escaped(title),
+        style=resource("report.css") + resource("whatif.css"),
+        subtitle=subtitle,
+        links=links,
+        tiles=tiles,
+        sections=body,
+        version=escaped(locallin.__version__),
+        sklearn_version=escaped(sklearn.__version__),
+        script=f"<script>\n{script}</script>\n" if script else "",
+    )
+
+
+def tile_list(tiles: list[tuple[str, str, str]]) -> str:
+    """Figures that stand first: what, how much, and more about it."""
+    written = "".join(
+        f"<div><dt>{name}</dt><dd>{value}</dd>"
+        + (f"<dd>{more}</dd>" if more else "")
+        + "</div>"
+        for name, value, more in tiles
+    )
+    return f'<dl class="tiles">{written}</dl>'
 
 
 def as_json(value) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import sklearn
 
-import locallin
 from locallin.inspection.histories import recorded_histories
 from locallin.inspection.text import escaped as text
 from locallin.inspection.text import number
@@ -16,12 +14,13 @@ from locallin.report._chances import chance_figures, chance_lines
 from locallin.report._curves import figure
 from locallin.report._data import Evaluation, ReportData
 from locallin.report._elements import (
-    POLICY,
     as_json,
     percent,
     resource,
     table,
     template,
+    tile_list,
+    whole_page,
 )
 from locallin.report._model import changed_parameters, fitted_facts
 from locallin.report._number_page import (
@@ -60,25 +59,11 @@ def page(data: ReportData, title: str) -> str:
         "training": ("Training", _training_section(data)),
         "model": ("The model", _model_section(data)),
     }
-    shown = {name: section for name, section in sections.items() if section[1]}
-    links = "".join(
-        f'<a href="#{name}">{heading}</a>' for name, (heading, _) in shown.items()
-    )
-    body = "".join(
-        f'<section aria-labelledby="{name}"><h2 id="{name}">{heading}</h2>'
-        f"{content}</section>\n"
-        for name, (heading, content) in shown.items()
-    )
-    return template("page.html").substitute(
-        policy=POLICY,
-        title=text(title),
-        style=resource("report.css") + resource("whatif.css"),
+    return whole_page(
+        title,
+        sections,
         subtitle=_subtitle(data),
-        links=links,
         tiles=_tiles(data),
-        sections=body,
-        version=text(locallin.__version__),
-        sklearn_version=text(sklearn.__version__),
         script="".join(map(resource, _SCRIPTS)),
     )
 
@@ -123,13 +108,7 @@ def _tiles(data: ReportData) -> str:
     if isinstance(evaluation, Evaluation):
         tiles.append(("Classes", f"{evaluation.n_classes:,}", ""))
     tiles.append(("Local models", f"{local:,}", _kind_of_models(data)))
-    written = "".join(
-        f"<div><dt>{name}</dt><dd>{value}</dd>"
-        + (f"<dd>{more}</dd>" if more else "")
-        + "</div>"
-        for name, value, more in tiles
-    )
-    return f'<dl class="tiles">{written}</dl>'
+    return tile_list(tiles)
 
 
 def _kind_of_models(data: ReportData) -> str:
