@@ -18,6 +18,7 @@ BENCHMARKS = {
     "domains": "named domains beside LightGBM and EBM: AUC, time, size",
     "serving": "one row from an exported graph, with reasons, beside Python",
     "regression": "raw tables whose target is a number, beside boosters and others",
+    "loess": "one dimension and up to a million rows, beside LOWESS and splines",
     "peers": "error, time, memory and size of models beside those of peers",
     "alpha_path": "choosing alpha along a path beside a grid search",
     "probabilities": "cost and worth of calibration, and promises of prediction sets",

@@ -164,6 +164,26 @@ OUR_REGRESSOR = "LocallyLinearRegressor"
 OUR_CLASSIFIER = "LocallyLinearClassifier"
 
 
+def loess() -> str:
+    """Error of a curve and time of a fit, by the number of rows."""
+    results = read("loess")
+    sizes = list(results)
+    methods = list(results[sizes[0]])
+    lines = []
+    for method in methods:
+        line = [method]
+        for size in sizes:
+            entry = results[size].get(method, {})
+            known = "curve_rmse" in entry
+            line.append(
+                f"{entry['curve_rmse']:.3f}, {entry['fit_seconds']:.2g} s"
+                if known
+                else "–"
+            )
+        lines.append(line)
+    return markdown(["", *(f"{int(size):,} rows" for size in sizes)], lines)
+
+
 def alpha_path() -> str:
     rows = []
     for data, entry in read("alpha_path").items():
@@ -282,6 +302,7 @@ TABLES = {
     "beside boosters": of_domains.boosters,
     "beside SVC": of_domains.machines,
     "serving": of_domains.serving,
+    "loess": loess,
     "regression": regression,
     "regression, summary": regression_summary,
     "peers": peers,

@@ -46,6 +46,7 @@ EXAMPLES = (
     "tutorial",
     "demo",
     "sine",
+    "loess",
     "latent",
     "charts",
     "few_labels",

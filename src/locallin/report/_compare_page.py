@@ -35,7 +35,7 @@ def comparison_page(
         "figures": ("How good they are", _figures_section(data)),
         "agreement": ("Where they agree", _agreement_section(data)),
         "apart": (
-            "Rows that they tell apart",
+            "Where they differ",
             _rows_section(data, rows, feature_names),
         ),
         "columns": ("What matters to each", _columns_section(data)),
