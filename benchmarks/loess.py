@@ -5,7 +5,7 @@ those of the curve, without the noise, on a grid. Times are those of the process
 LOWESS is statsmodels', without robust passes; it makes one fit in each thousandth of
 the range and draws lines between them, without which it is quadratic in the rows.
 
-Settings of LLSVMRegressor are the best of eight on this curve, by the error that is
+Settings of LLSVMRegressor are the best of ten on this curve, by the error that is
 measured here; those of LOWESS and of splines the better of two.
 """
 

@@ -295,3 +295,14 @@ def test_notebooks_and_shap(flats, fitted, monkeypatch):
     given = told.to_shap()
     total = given["values"].sum(axis=1) + given["base_values"]
     np.testing.assert_allclose(total, fitted.predict(frame[:2]), rtol=1e-5)
+
+
+def test_log_links_reach_numbers_in_the_unit_of_y():
+    X, y = smooth()
+    reg = DULLSVMRegressor(4, loss="gamma", random_state=0).fit(X, y)
+    found = counterfactual(reg, X, target=110, X_reference=X)
+    rows = found.feature >= 0
+    assert rows.any()
+    np.testing.assert_allclose(found.predicted, reg.predict(X))
+    np.testing.assert_allclose(found.reached[rows], 110, rtol=1e-3)
+    assert (counterfactual(reg, X, target=110).target == 110).all()

@@ -191,6 +191,11 @@ def evaluate(args) -> int:
     model = load_model(args.model, args.trust)
     truth, predicted, scores = _truth_and_predictions(model, args)
     if is_regressor(model.classifier):
+        if predicted.ndim > 1:
+            raise ValueError(
+                f"the model predicts {predicted.shape[1]} numbers of a row, and "
+                "evaluate judges one: train with one --quantile"
+            )
         own = getattr(model.classifier, "loss", None) == "pinball"
         quantile = model.classifier.quantile if own else None
         result = number_figures(as_numbers(args, truth), predicted, quantile, scores)

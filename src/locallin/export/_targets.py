@@ -37,6 +37,11 @@ def opened(model) -> Opened:
     if not steps:
         return Opened(model, [])
     before, regressor = split_pipeline(model)
+    if getattr(regressor, "has_log_link", False):
+        raise TypeError(
+            f"{type(regressor).__name__} has a log link behind a transformed target, "
+            "which has no export: leave the target as it is."
+        )
     ways = [way for step in reversed(steps) for way in _way(step)]
     if before:
         regressor = Pipeline([*before, ("regressor", regressor)])

@@ -62,6 +62,8 @@ def plain_model(steps: list, model) -> dict[str, Any]:
         members = model.members_
         factor = getattr(model, "scale_", 1.0) / len(members)
     if isinstance(model, ScoringRegressor):
+        if model.has_log_link:
+            raise TypeError(f"{type(model).__name__} predicts powers of e")
         n_classes, n_scores = 0, number_of_targets(model)
     else:
         n_classes = len(model.classes_)

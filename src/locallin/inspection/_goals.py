@@ -6,9 +6,16 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.preprocessing import FunctionTransformer
 
 from locallin.inspection._search import Local, Table
-from locallin.inspection.unwrap import View, by_score, labels_of, target_steps
+from locallin.inspection.unwrap import (
+    View,
+    by_score,
+    labels_of,
+    scores_of,
+    target_steps,
+)
 
 
 class Goal(NamedTuple):
@@ -92,7 +99,7 @@ def local_numbers(view: View, table: Table, goal: Goal, output) -> Aim:
     between the two, and above h.
     """
     place = _output(view, output)
-    inside = by_score(view.classifier.predict(view.rows))[:, place].astype(float)
+    inside = scores_of(view.classifier, view.rows)[:, place].astype(float)
     predicted = by_score(table.decide(table.X))[:, place].astype(float)
     ranges = _ranges(view, goal)
     ends, told, wanted, _ = ranges
@@ -128,6 +135,8 @@ def _ranges(view: View, goal: Goal) -> Ranges:
     told = np.unique([end for end in goal if np.isfinite(end)])
     ends, falls = told, False
     steps = target_steps(view.estimator)
+    if view.classifier.has_log_link:
+        steps.append(FunctionTransformer(np.log, np.exp))
     if steps:
         nudged = told + 1e-6 * np.maximum(1, np.abs(told))
         ends, ahead = _forward(steps, told), _forward(steps, nudged)

@@ -253,7 +253,8 @@ def _rows_section(data: ReportData) -> str:
             "<p class='note'>What would change a decision is not shown: "
             f"{text(explained.no_changes)}.</p>"
         )
-    if numbers and target_steps(data.estimator):
+    bent = numbers and getattr(data.classifier, "has_log_link", False)
+    if bent or (numbers and target_steps(data.estimator)):
         note += (
             "<p class='note'>The model learned a transformed target: what columns add "
             "is in the unit of that, and predictions are in the unit of the data.</p>"
