@@ -1,12 +1,18 @@
 """Bins of one feature: by its quantiles, or where a small tree splits it."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import count_integers
+
 # A bin of a tree has at least this share of the rows of an average bin.
 _LEAST_SHARE = 0.1
+# Range of whole numbers within which they are counted even if there are few.
+_CLOSE = 1000
 
 
 class Distinct(NamedTuple):
@@ -25,10 +31,24 @@ class Distinct(NamedTuple):
 def distinct_values(column: np.ndarray, *, with_inverse: bool) -> Distinct:
     """Values of a column in double precision, without those that are NaN."""
     is_missing = np.isnan(column)
-    there = column[~is_missing]
-    values, counts = np.unique(there, return_counts=True)
+    there = column[~is_missing] if is_missing.any() else column
+    values, counts = _counted(there)
     inverse = np.searchsorted(values, there) if with_inverse else None
-    return Distinct(values.astype(float), counts, inverse, is_missing)
+    return Distinct(values, counts, inverse, is_missing)
+
+
+def _counted(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values in double precision, ascending, and how often each occurs."""
+    numbers = np.ascontiguousarray(column, dtype=float)
+    if len(numbers):
+        low, high = numbers.min(), numbers.max()
+        # Whole numbers that lie close together are counted, not sorted.
+        if low / 2 + len(numbers) + _CLOSE > high / 2 and np.rint(low) == low:
+            counts = np.zeros(int(high - low) + 1, np.int64)
+            if count_integers(read_only(numbers), low, counts):
+                found = np.flatnonzero(counts)
+                return low + found, counts[found]
+    return np.unique(numbers, return_counts=True)
 
 
 def quantile_edges(feature: Distinct, n_bins: int) -> np.ndarray:
@@ -90,3 +110,22 @@ def fill(values: np.ndarray, left: float, right: float) -> np.ndarray:
     # Halves, because a width may leave the range of numbers.
     share = (values / 2 - left / 2) / (right / 2 - left / 2)
     return np.clip(share, 0, 1)
+
+
+def component_moments(
+    found: Distinct, left: float, right: float
+) -> tuple[float, float]:
+    """Mean and standard deviation of a component, over values that are there."""
+    shares = fill(found.values, left, right)
+    mean = np.average(shares, weights=found.counts)
+    return mean, np.sqrt(np.average((shares - mean) ** 2, weights=found.counts))
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Bins of one feature, with mean and deviation of each."""
+
+    edges: np.ndarray
+    tells_missing: bool
+    missing_share: float
+    moments: list[tuple[float, float]]

@@ -4,7 +4,7 @@ A library is used only where the table at hand is its own.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from numbers import Real
 from typing import Any, NamedTuple
@@ -45,56 +45,60 @@ def read_columns(X, names: list[str]) -> list[Column]:
 
     The names are those of the columns in errors.
     """
-    read = _reader(X) or _array_column
+    split, read = _reader(X) or (_split_array, array_column)
     columns = []
-    for j, name in enumerate(names):
+    for name, part in zip(names, split(X), strict=True):
         try:
-            columns.append(read(X, j))
+            columns.append(read(part))
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"Column {name!r}: {error}") from None
     return columns
 
 
-def _reader(X) -> Callable[[Any, int], Column] | None:
+def _reader(X) -> tuple[Callable[[Any], Iterable], Callable[[Any], Column]] | None:
+    """What cuts a table into columns, and what reads one of them."""
     if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2:
         return None
     if hasattr(X, "iloc") and hasattr(X, "dtypes"):
-        return lambda X, j: _pandas_column(X.iloc[:, j])
+        return _split_pandas, _pandas_column
     if hasattr(X, "get_columns") and hasattr(X, "schema"):
-        return lambda X, j: _polars_column(X.to_series(j))
+        return lambda X: X.get_columns(), _polars_column
     if hasattr(X, "column_names") and hasattr(X, "schema"):
-        return lambda X, j: _arrow_column(X.column(j))
+        return lambda X: X.itercolumns(), _arrow_column
     return None
 
 
 # pandas
 
 
+def _split_pandas(X) -> Iterable:
+    return (series for _, series in X.items())
+
+
 def _pandas_column(series) -> Column:
     dtype = series.dtype
     kind = getattr(dtype, "kind", "O")
     if hasattr(dtype, "categories"):
-        codes = series.cat.codes.to_numpy().astype(np.int64)
+        codes = np.asarray(series.array.codes)
         return _text(codes, dtype.categories.tolist(), declared=True)
-    if kind == "b":
-        return Column(BOOLEAN, series.to_numpy(dtype=float, na_value=np.nan))
-    if kind in "iuf":
+    if isinstance(dtype, np.dtype) and kind != "O":
+        return array_column(series.to_numpy())
+    if kind in "biuf":
         values = series.to_numpy(dtype=float, na_value=np.nan)
-        return Column(NUMBER, values, is_integer=kind in "iu")
+        found = BOOLEAN if kind == "b" else NUMBER
+        return Column(found, values, is_integer=kind in "iu")
     if kind == "M":
         if getattr(dtype, "tz", None) is not None:
             series = series.dt.tz_convert(None)
         return Column(DATE, _days(series.to_numpy(dtype="datetime64[us]")))
     if kind == "m":
         return Column(NUMBER, series.to_numpy(dtype="timedelta64[us]") / _DAY)
-    if kind == "c":
-        raise ValueError("Complex data not supported.")
     try:
         codes, levels = series.factorize()
     except TypeError as error:  # a list, or something else that has no hash
         raise _strange(str(error)) from None
-    return _sorted_out(codes.astype(np.int64), list(levels))
+    return _sorted_out(codes, levels.tolist())
 
 
 # polars
@@ -119,14 +123,9 @@ def _polars_column(series) -> Column:
     text = series.to_list() if name == "Object" else None
     if text is not None:
         return array_column(np.array(text, dtype=object))
-    # A rank among the levels, by a join on their strings.
-    strings = series.cast(_polars().String)
     known = levels.cast(_polars().String)
-    table = known.to_frame("level").with_row_index("code")
-    found = strings.to_frame("level").join(
-        table, on="level", how="left", maintain_order="left"
-    )
-    codes = found["code"].cast(_polars().Int64).fill_null(-1).to_numpy()
+    ranks = series.cast(_polars().String).cast(_polars().Enum(known)).to_physical()
+    codes = ranks.cast(_polars().Int32).fill_null(-1).to_numpy()
     return _text(codes, known.to_list(), declared=name in ("Categorical", "Enum"))
 
 
@@ -151,7 +150,7 @@ def _arrow_column(chunked) -> Column:
     if pa.types.is_dictionary(kind):
         array = chunked.unify_dictionaries().combine_chunks()
         array = array if isinstance(array, pa.Array) else array.chunk(0)
-        codes = array.indices.cast(pa.int64()).fill_null(-1).to_numpy()
+        codes = array.indices.cast(pa.int32()).fill_null(-1).to_numpy()
         return _text(codes, array.dictionary.to_pylist(), declared=True)
     if pa.types.is_boolean(kind):
         return Column(BOOLEAN, _arrow_numbers(chunked.cast(pa.int8())))
@@ -186,8 +185,8 @@ def _arrow_numbers(chunked) -> np.ndarray:
 # Arrays
 
 
-def _array_column(X, j: int) -> Column:
-    return array_column(X[:, j])
+def _split_array(X: np.ndarray) -> Iterable:
+    return X.T
 
 
 def array_column(values: np.ndarray) -> Column:
@@ -196,7 +195,8 @@ def array_column(values: np.ndarray) -> Column:
     if kind == "b":
         return Column(BOOLEAN, values.astype(float))
     if kind in "iuf":
-        return Column(NUMBER, values.astype(float), is_integer=kind in "iu")
+        numbers = values.astype(float, copy=False)
+        return Column(NUMBER, numbers, is_integer=kind in "iu")
     if kind == "M":
         return Column(DATE, _days(values.astype("datetime64[us]")))
     if kind == "m":
@@ -210,8 +210,9 @@ def array_column(values: np.ndarray) -> Column:
         raise _strange(str(error)) from None
     levels = list(table)
     missing = [place for place, level in enumerate(levels) if _is_missing(level)]
-    codes[np.isin(codes, missing)] = -1
-    return _sorted_out(codes, levels)
+    if missing:
+        codes[np.isin(codes, missing)] = -1
+    return _sorted_out(codes, levels, frozenset(missing))
 
 
 def _is_missing(level) -> bool:
@@ -224,9 +225,11 @@ def _is_missing(level) -> bool:
         return True
 
 
-def _sorted_out(codes: np.ndarray, levels: list) -> Column:
-    """What a column of objects holds, by what its levels are."""
-    used = np.flatnonzero(np.bincount(codes[codes >= 0]))
+def _sorted_out(
+    codes: np.ndarray, levels: list, missing: frozenset = frozenset()
+) -> Column:
+    """What a column of objects holds, by what its levels are, but for missing ones."""
+    used = [code for code in range(len(levels)) if code not in missing]
     kinds = {type(levels[code]) for code in used}
     if not kinds:
         return Column(NUMBER, np.full(len(codes), np.nan))
@@ -254,7 +257,7 @@ def _strange(what: str) -> TypeError:
 
 
 def _looked_up(codes, used, levels) -> np.ndarray:
-    table = np.full(int(codes.max()) + 2, np.nan)  # the last is that of code -1
+    table = np.full(used[-1] + 2, np.nan)  # the last is that of code -1
     for code in used:
         table[code] = _as_float(levels[code])
     return table[codes]

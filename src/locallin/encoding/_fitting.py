@@ -22,8 +22,14 @@ from locallin.encoding._dates import (
     date_part,
     weekdays,
 )
-from locallin.encoding._levels import Levels, Target, find_levels, level_codes
-from locallin.encoding._targets import is_number_target
+from locallin.encoding._levels import (
+    Levels,
+    Target,
+    find_levels,
+    level_codes,
+)
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import look_through
 
 CATEGORY, CONSTANT, IGNORED, NUMBER = "category", "constant", "ignored", "number"
 KINDS = (NUMBER, BOOLEAN, CATEGORY, DATE, CONSTANT, IGNORED)
@@ -49,6 +55,40 @@ class Source(NamedTuple):
     is_binned: bool
 
 
+class Raw(NamedTuple):
+    """Rows of one column in numbers: its value or days, and the code of its level.
+
+    A code is -1 where the value is missing. Numbers have no codes, categories no
+    values, and columns without a component neither.
+    """
+
+    values: np.ndarray | None = None
+    codes: np.ndarray | None = None
+    n_missing: int = 0
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is made of the column."""
+        return self.values is None and self.codes is None
+
+    def numbers(self) -> np.ndarray:
+        """The values."""
+        if self.values is None:
+            raise ValueError("a column that is not of numbers has no values")
+        return self.values
+
+    def places(self) -> np.ndarray:
+        """The codes."""
+        if self.codes is None:
+            raise ValueError("a column that is not of levels has no codes")
+        return self.codes
+
+    def known(self) -> np.ndarray:
+        """The values that are there."""
+        values = self.numbers()
+        return values[~np.isnan(values)] if self.n_missing else values
+
+
 @dataclass
 class Fitted:
     """What one column becomes."""
@@ -60,21 +100,7 @@ class Fitted:
     tells_missing: bool = False
     missing_share: float = 0.0
     shares: np.ndarray | None = None
-
-
-class Raw(NamedTuple):
-    """Rows of one column in numbers: its value or days, and the code of its level.
-
-    A code is -1 where the value is missing.
-    """
-
-    values: np.ndarray | None
-    codes: np.ndarray
-
-    @property
-    def is_missing(self) -> np.ndarray:
-        """Rows without a value."""
-        return self.codes < 0
+    raw: Raw = field(default_factory=Raw)
 
 
 def given_kinds(encoder, names: list[str]) -> dict[int, str]:
@@ -126,9 +152,9 @@ def kind_of(column: Column, given: str | None, max_integer_levels: int) -> str:
 def raw_rows(column: Column, kind: str, names: np.ndarray, what: str) -> Raw:
     """A column in numbers, as its kind asks for; ``what`` names it in errors."""
     if kind == CATEGORY:
-        return Raw(None, level_codes(as_levels(column), names))
+        return Raw(codes=level_codes(as_levels(column), names))
     if kind in (CONSTANT, IGNORED):
-        return Raw(None, np.zeros(0, np.int64))
+        return Raw()
     if kind == DATE:
         values, wrong = as_days(column)
         noun, remedy = "dates", "dates=[...] takes ISO dates (2024-05-31 or 20:15:00)"
@@ -140,48 +166,52 @@ def raw_rows(column: Column, kind: str, names: np.ndarray, what: str) -> Raw:
             f"Column {what} is taken as {noun}, but holds {wrong[0]!r}: {remedy}; an "
             "empty value is None or NaN."
         )
-    if np.isinf(values).any():
+    values = np.ascontiguousarray(values, dtype=float)
+    n_missing, n_infinite = look_through(read_only(values))
+    if n_infinite:
         raise ValueError(
             f"Input X contains infinity or a value too large, in column {what}: "
             "replace it, for example by NaN if it stands for a missing value."
         )
-    if kind == DATE:
-        return Raw(values, weekdays(values))
-    return Raw(values, np.where(np.isnan(values), -1, 0))
+    return Raw(values, weekdays(values) if kind == DATE else None, n_missing)
 
 
 def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
     """Lines or bins of a column of numbers, of dates or of booleans."""
-    assert raw.values is not None
-    there = raw.values[~raw.is_missing]
-    fitted = Fitted(kind, tells_missing=0 < len(there) < len(raw.values))
-    fitted.missing_share = 1 - len(there) / len(raw.values)
+    there, n_rows = raw.known(), len(raw.numbers())
+    fitted = Fitted(kind, tells_missing=0 < len(there) < n_rows, raw=raw)
+    fitted.missing_share = 1 - len(there) / n_rows
     if len(there) == 0:
         return fitted
+    low, high = float(there.min()), float(there.max())
     if kind == BOOLEAN:
-        if there.min() < there.max():
+        if low < high:
             fitted.sources.append(Source(VALUE, float(there.mean()), 1.0, False))
         return fitted
-    if there.min() < there.max():
-        center, scale = _robust(there) if numbers == "robust" else _moments(there)
+    if low < high:
+        way = _robust if numbers == "robust" else _moments
+        center, scale = way(there, max(-low, high))
         fitted.sources.append(Source(VALUE, center, scale, numbers == "piecewise"))
     if kind == DATE:
         _fit_parts(fitted, there)
     return fitted
 
 
-def _moments(values: np.ndarray) -> tuple[float, float]:
-    size = max(float(np.abs(values).max()), np.finfo(float).tiny)
+def _moments(values: np.ndarray, largest: float) -> tuple[float, float]:
+    size = max(largest, np.finfo(float).tiny)
     scaled = values / size  # squares stay within the range of numbers
-    return float(scaled.mean()) * size, max(float(scaled.std()) * size, _NO_SPREAD)
+    mean = scaled.mean()
+    scaled -= mean
+    scaled *= scaled
+    return float(mean) * size, max(float(np.sqrt(scaled.mean())) * size, _NO_SPREAD)
 
 
-def _robust(values: np.ndarray) -> tuple[float, float]:
+def _robust(values: np.ndarray, largest: float) -> tuple[float, float]:
     """Median, and the deviation that the quartiles of a normal distribution tell."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     spread = (high / 2 - low / 2) * 2 / _NORMAL_QUARTILES
     if not spread > 0:
-        spread = _moments(values)[1]
+        spread = _moments(values, largest)[1]
     return float(middle), float(spread)
 
 
@@ -203,20 +233,16 @@ def fit_category(column: Column, max_levels: int, min_rows: int, means: str) -> 
     """Levels of a column; ``means`` are "all", "none", or "auto": where some pool."""
     column = as_levels(column)
     assert column.codes is not None
-    levels = find_levels(column, max_levels, min_rows, all_names=False)
-    is_missing = column.codes < 0
-    tells_missing = bool(is_missing.any() and not is_missing.all())
-    with_means = means == "all" or (means == "auto" and levels.pools)
-    if with_means:
-        levels = find_levels(column, max_levels, min_rows, all_names=True)
+    levels, counts = find_levels(column, max_levels, min_rows, means)
+    n_rows, n_known = len(column.codes), int(counts.sum())
+    tells_missing = 0 < n_known < n_rows
     if levels.n_kept + levels.pools < 2 and not tells_missing:
         return Fitted(CONSTANT)
-    codes = level_codes(column, levels.names)
-    places = np.where(codes >= levels.n_kept, levels.n_kept, codes)
-    counts = np.bincount(places[codes >= 0], minlength=levels.n_kept + 1)
-    fitted = Fitted(CATEGORY, [], levels, with_means, tells_missing)
-    fitted.shares = counts / len(codes)
-    fitted.missing_share = float(is_missing.mean())
+    fitted = Fitted(CATEGORY, [], levels, levels.has_means, tells_missing)
+    kept = counts[: levels.n_kept]
+    fitted.shares = np.append(kept, n_known - kept.sum()) / n_rows
+    fitted.missing_share = (n_rows - n_known) / n_rows
+    fitted.raw = Raw(codes=level_codes(column, levels.names))
     return fitted
 
 
@@ -231,10 +257,10 @@ def level_units(fitted: Fitted, scaling: str) -> np.ndarray:
     return 1 / np.maximum(np.sqrt(shares * (1 - shares)), _LEAST_DEVIATION)
 
 
-def as_target(y, target_type: str, n_folds: int, rng) -> Target:
+def as_target(y, is_number: bool, n_folds: int, rng) -> Target:
     """Standardised columns of the target, and folds."""
     y = np.asarray(y)
-    if is_number_target(y, target_type):
+    if is_number:
         values = y.astype(float).reshape(len(y), -1)
     else:
         classes, encoded = np.unique(y, return_inverse=True)
@@ -242,4 +268,4 @@ def as_target(y, target_type: str, n_folds: int, rng) -> Target:
         values = values[:, 1:] if len(classes) == 2 else values
     deviation = values.std(axis=0)
     values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
-    return Target(values, rng.permutation(len(y)) % n_folds)
+    return Target(np.ascontiguousarray(values), rng.permutation(len(y)) % n_folds)

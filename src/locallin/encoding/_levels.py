@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.encoding._columns import Column
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import add_by_level
 
 # Rows of the whole target that are added to those of each level: with few rows of its
 # own, a level has nearly the mean of all.
@@ -14,35 +16,48 @@ _PRIOR_ROWS = 10
 class Levels(NamedTuple):
     """Names of levels by falling frequency: the first ``n_kept`` have a component.
 
-    ``pools`` tells whether training rows had others.
+    ``pools`` tells whether training rows had others, ``has_means`` whether the target
+    has a mean at each.
     """
 
     names: np.ndarray
     n_kept: int
     pools: bool
+    has_means: bool = False
 
 
-def find_levels(column: Column, max_levels: int, min_rows: int, *, all_names: bool):
-    """Levels of a column; those without a component only where all are wanted."""
+def find_levels(
+    column: Column, max_levels: int, min_rows: int, means: str
+) -> tuple[Levels, np.ndarray]:
+    """Levels of a column, and the numbers of rows of all, by falling frequency.
+
+    Those without a component are named only where there are means of the target:
+    ``means`` are "all", "none", or "auto": where some pool.
+    """
     names, codes = column.levels, column.codes
     assert names is not None
     assert codes is not None
-    counts = np.bincount(codes[codes >= 0], minlength=len(names))
-    order = np.lexsort((names.astype(str), -counts))
-    order = order[counts[order] > 0]
+    counts = np.bincount(codes + np.intp(1), minlength=len(names) + 1)[1:]
+    by_name = sorted(range(len(names)), key=names.tolist().__getitem__)
+    order = np.array(by_name, dtype=np.intp)
+    order = order[np.argsort(-counts[order], kind="stable")]
+    order = order[: np.count_nonzero(counts)]
     n_kept = min(max_levels, int(np.count_nonzero(counts >= max(min_rows, 1))))
+    pools = len(order) > n_kept
+    with_means = means == "all" or (means == "auto" and pools)
     # The mean of a level with a single row is that of all, nearly.
-    n_named = int(np.count_nonzero(counts >= 2)) if all_names else 0
-    kept = names[order[: max(n_kept, n_named)]]
-    return Levels(kept, n_kept, len(order) > n_kept)
+    n_named = int(np.count_nonzero(counts >= 2)) if with_means else 0
+    found = Levels(names[order[: max(n_kept, n_named)]], n_kept, pools, with_means)
+    return found, counts[order]
 
 
 def level_codes(column: Column, names: np.ndarray) -> np.ndarray:
     """Places of a column's rows among the names: -1 missing, ``len(names)`` another."""
     assert column.levels is not None
-    places = {name: place for place, name in enumerate(names)}
-    table = [*(places.get(level, len(names)) for level in column.levels), -1]
-    return np.array(table)[column.codes]
+    places = dict(zip(names.tolist(), range(len(names)), strict=True))
+    other = len(names)
+    table = [*(places.get(level, other) for level in column.levels.tolist()), -1]
+    return np.array(table, dtype=np.int32)[column.codes]
 
 
 class Target(NamedTuple):
@@ -58,35 +73,40 @@ class Target(NamedTuple):
 
 def level_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
     """Shrunk mean of the target at each level, (n_levels, n_targets)."""
-    sums, counts = _totals(codes, n_levels, target.values)
-    return sums / (counts + _PRIOR_ROWS)
+    together = target._replace(folds=np.zeros_like(target.folds))
+    sums, counts = _totals(codes, n_levels, together)
+    return sums[0] / (counts[0] + _PRIOR_ROWS)
 
 
 def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
     """The mean at each row's level by rows of the other folds, (n, n_targets)."""
-    n_folds, n_targets = int(target.folds.max()) + 1, target.values.shape[1]
-    known = (codes >= 0) & (codes < n_levels)
-    # A level within a fold is a level of its own.
-    both = np.where(known, target.folds * n_levels + codes, -1)
-    own_sums, own_counts = _totals(both, n_folds * n_levels, target.values)
-    own_sums = own_sums.reshape(n_folds, n_levels, n_targets)
-    own_counts = own_counts.reshape(n_folds, n_levels, 1)
+    own_sums, own_counts = _totals(codes, n_levels, target)
     others = own_counts.sum(axis=0) - own_counts
     # Centred anew: the fold's own rows also moved the mean of all, which is zero.
-    fold_sums, fold_rows = _totals(target.folds, n_folds, target.values)
+    fold_sums, fold_rows = _totals(np.zeros(len(codes), np.int32), 1, target)
+    fold_sums, fold_rows = fold_sums[:, 0], fold_rows[:, 0]
     rest = np.maximum(len(codes) - fold_rows, 1)
     centers = (fold_sums.sum(axis=0) - fold_sums) / rest
     sums = own_sums.sum(axis=0) - own_sums - others * centers[:, None]
-    means = (sums / (others + _PRIOR_ROWS)).reshape(n_folds * n_levels, n_targets)
-    out = np.zeros_like(target.values)
-    out[known] = means[both[known]]
-    return out
-
-
-def _totals(codes, n_levels: int, values) -> tuple[np.ndarray, np.ndarray]:
+    means = sums / (others + _PRIOR_ROWS)
+    # Rows without a level, and of others, have a mean of zero.
+    means = np.concatenate([means, np.zeros_like(means[:, :1])], axis=1)
     known = (codes >= 0) & (codes < n_levels)
-    codes = codes[known]
-    sums = np.empty((n_levels, values.shape[1]))
-    for t in range(values.shape[1]):
-        sums[:, t] = np.bincount(codes, values[known, t], minlength=n_levels)
-    return sums, np.bincount(codes, minlength=n_levels)[:, None]
+    return means[target.folds, np.where(known, codes, -1)]
+
+
+def _totals(
+    codes: np.ndarray, n_levels: int, target: Target
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sums of the target and numbers of rows by fold and level."""
+    n_folds = int(target.folds.max()) + 1
+    sums = np.zeros((n_folds, n_levels, target.values.shape[1]))
+    counts = np.zeros((n_folds, n_levels), np.int64)
+    add_by_level(
+        read_only(codes.astype(np.int32, copy=False)),
+        read_only(target.folds),
+        read_only(target.values),
+        sums,
+        counts,
+    )
+    return sums, counts[:, :, None]

@@ -2,6 +2,7 @@
 
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_array
 
 # Integers with more distinct values are taken as numbers.
 _MOST_CLASSES = 50
@@ -20,3 +21,10 @@ def is_number_target(y: np.ndarray, target_type: str) -> bool:
     if kind == "continuous":
         return True
     return y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES
+
+
+def tree_target(y, is_number: bool) -> np.ndarray:
+    """The target as a tree takes it: numbers, or places of classes."""
+    if is_number:
+        return check_array(y, ensure_2d=False, dtype=float)
+    return np.unique(y, return_inverse=True)[1]

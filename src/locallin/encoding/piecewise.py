@@ -1,5 +1,6 @@
 """Numbers as positions within bins, for models that are linear in what they see."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from numbers import Integral
@@ -11,15 +12,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from locallin.encoding._bins import (
-    Distinct,
+    Feature,
+    component_moments,
     distinct_values,
-    fill,
     quantile_edges,
     separated,
     tree_edges,
 )
 from locallin.encoding._slopes import line_slopes
-from locallin.encoding._targets import is_number_target
+from locallin.encoding._targets import is_number_target, tree_target
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, Array, Bindings, CheckedState, Rule
 from locallin.engine.invariants import Starts as _Starts
@@ -225,8 +226,35 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 X, y, is_number = self._take_target(X, y)
             else:
                 X, is_number = self._take(X, reset=True), False
-            features = [self._fit_feature(c, y, is_number) for c in _columns(X)]
-            self._set_features(features)
+            self._fit_columns(_columns(X), y, is_number)
+        return self
+
+    def _fit_columns(self, columns: Iterable[np.ndarray], y, is_number: bool) -> None:
+        features = [self._fit_feature(c, y, is_number) for c in columns]
+        self._set_features(features)
+
+    def fit_columns(self, columns: list[np.ndarray], y=None, is_number: bool = False):
+        """Fit to columns that have been looked at already, each of its own memory.
+
+        Parameters
+        ----------
+        columns : list of ndarray of shape (n_samples,)
+            Numbers in double precision, NaN where one is missing.
+        y : array-like of shape (n_samples,), default=None
+            As for ``fit``.
+        is_number : bool, default=False
+            Whether y is numbers.
+
+        Returns
+        -------
+        self : object
+            The encoder.
+        """
+        validate_parameters(self)
+        if self.strategy == "tree":
+            y = tree_target(y, is_number)
+        self.n_features_in_ = len(columns)
+        self._fit_columns(columns, y, is_number)
         return self
 
     def _take(self, X, *, reset: bool):
@@ -241,11 +269,10 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 "choose strategy='quantile'."
             )
         X, y = checked_data(self, X, y, reset=True, finite="allow-nan")
-        if is_number_target(y, self.target_type):
-            return X, check_array(y, ensure_2d=False, dtype=float), True
-        return X, np.unique(y, return_inverse=True)[1], False
+        is_number = is_number_target(y, self.target_type)
+        return X, tree_target(y, is_number), is_number
 
-    def _fit_feature(self, column, y, is_number: bool) -> "_Feature":
+    def _fit_feature(self, column, y, is_number: bool) -> Feature:
         by_tree = self.strategy == "tree"
         found = distinct_values(column, with_inverse=by_tree)
         if by_tree:
@@ -257,10 +284,10 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         tells = self.missing == "all" or (
             self.missing == "auto" and 0 < n_missing < len(column)
         )
-        moments = [_moments(found, *ends) for ends in pairwise(edges)]
-        return _Feature(edges, bool(tells), n_missing / len(column), moments)
+        moments = [component_moments(found, *ends) for ends in pairwise(edges)]
+        return Feature(edges, bool(tells), n_missing / len(column), moments)
 
-    def _set_features(self, features: "list[_Feature]") -> None:
+    def _set_features(self, features: list[Feature]) -> None:
         self.edges_ = np.concatenate([f.edges for f in features])
         sizes = [len(f.edges) for f in features]
         self.edge_starts_ = np.concatenate([[0], np.cumsum(sizes)])
@@ -470,16 +497,6 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         return ends[0], ends[1]
 
 
-@dataclass(frozen=True)
-class _Feature:
-    """Bins of one feature, with mean and deviation of each."""
-
-    edges: np.ndarray
-    tells_missing: bool
-    missing_share: float
-    moments: list[tuple[float, float]]
-
-
 def _columns(X):
     """Columns of a dense or of a sparse matrix, dense, one by one."""
     if not sparse.issparse(X):
@@ -488,10 +505,3 @@ def _columns(X):
     X = X.tocsc()
     for j in range(X.shape[1]):
         yield X[:, [j]].toarray().ravel()
-
-
-def _moments(found: Distinct, left: float, right: float) -> tuple[float, float]:
-    """Mean and standard deviation of a component, over values that are there."""
-    shares = fill(found.values, left, right)
-    mean = np.average(shares, weights=found.counts)
-    return mean, np.sqrt(np.average((shares - mean) ** 2, weights=found.counts))

@@ -17,7 +17,7 @@ from locallin.encoding._dates import (
 from locallin.encoding._fitting import Raw
 from locallin.encoding._slopes import bent_slopes, line_slopes
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding, encode_block
+from locallin.kernels.encoding import HIGH, LEFT, LOW, SLOPE, Encoding
 
 # Deviations at which numbers end: beyond lie slips of the pen, and squares overflow.
 _FURTHEST = 1e4
@@ -194,47 +194,19 @@ def is_sparse(plan: Plan) -> bool:
     return n_full < _LEAST_FULL * plan.n_out
 
 
-def source_values(columns, parts, raws: list[Raw], rows: slice) -> np.ndarray:
-    """Values of the sources, (n_rows, n_sources)."""
-    found = []
-    for j, part in zip(columns, parts, strict=True):
-        values = raws[j].values
-        if values is None:
-            raise ValueError("a column of levels has no numbers")
-        found.append(date_part(values[rows], part))
-    if not found:
-        n_rows = len(range(*rows.indices(max(len(raw.codes) for raw in raws))))
-        return np.empty((n_rows, 0))
-    return np.ascontiguousarray(np.array(found).T)
-
-
-def write_block(plan: Plan, raws: list[Raw], rows: slice, means, out) -> None:
-    """Fill a block of zeros; ``means`` are those of columns, where not of the plan."""
-    values = source_values(plan.source_columns, plan.source_parts, raws, rows)
-    numbers = np.empty((len(out), len(plan.encoding.origins)))
-    encode_block(read_only(values), plan.encoding, numbers)
-    bent = np.flatnonzero(plan.is_bent)
-    numbers[:, bent] /= np.sqrt(1 + (numbers[:, bent] / SMOOTH) ** 2)
-    done = 0
-    for place in plan.places:
-        n = place.means - place.numbers
-        out[:, place.numbers : place.means] = numbers[:, done : done + n]
-        done += n
-    for j, (levels, place) in enumerate(zip(plan.levels, plan.places, strict=True)):
-        if place.levels > place.means:
-            found = means[j][rows] if j in means else None
-            if found is None:
-                found = _means(levels, raws[j].codes[rows])
-            out[:, place.means : place.levels] = found
-        if place.end > place.levels:
-            _write_levels(levels, raws[j].codes[rows], place, out)
+def source_values(columns, parts, raws: list[Raw], out: np.ndarray) -> None:
+    """Write the values of the sources to ``out``, of shape (n_sources, n_rows)."""
+    for row, j, part in zip(out, columns, parts, strict=True):
+        row[:] = date_part(raws[j].numbers(), part)
 
 
 def local_slopes(plan: Plan, raws: list[Raw], n_rows: int) -> np.ndarray:
     """Slopes of the components at rows, NaN where a column is no number there."""
     out = np.full((n_rows, plan.n_out), np.nan)
     columns, parts = plan.source_columns, plan.source_parts
-    values = source_values(columns, parts, raws, slice(None))
+    sources = np.empty((len(columns), n_rows))
+    source_values(columns, parts, raws, sources)
+    values = sources.T
     slopes = line_slopes(values, plan.encoding)
     bent = bent_slopes(values, plan.encoding, plan.smooth)
     out[:, plan.number_places] = np.where(plan.is_bent, bent, slopes)
@@ -243,25 +215,9 @@ def local_slopes(plan: Plan, raws: list[Raw], n_rows: int) -> np.ndarray:
         if kind not in (NUMBER, BOOLEAN):
             out[:, own] = np.nan
             continue
-        there = ~np.isnan(np.asarray(raws[j].values))
+        there = ~np.isnan(raws[j].numbers())
         out[there, place.missing : place.end] = 0.0  # the component of a missing value
     return out
-
-
-def _means(levels: Levels, codes: np.ndarray) -> np.ndarray:
-    """Means of the target at the levels of rows; 0 at others and where missing."""
-    nothing = np.zeros((2, levels.means.shape[1]))
-    return np.concatenate([levels.means, nothing])[codes]
-
-
-def _write_levels(levels: Levels, codes, place: Places, out) -> None:
-    spot = np.minimum(codes, levels.n_kept)  # the last: other levels
-    shown = (spot < levels.n_kept) | levels.pools
-    is_missing = codes < 0
-    spot[is_missing] = place.missing - place.levels
-    shown[is_missing] = levels.tells_missing
-    rows = np.flatnonzero(shown)
-    out[rows, place.levels + spot[rows]] = levels.units[spot[rows]]
 
 
 def number_names(plan: Plan, j: int, name: str, is_binned: np.ndarray) -> list[str]:

@@ -1,34 +1,21 @@
 """Tables as they come, in the numbers that local models see."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import (
     check_array,
     check_consistent_length,
-    check_is_fitted,
     check_random_state,
     column_or_1d,
-    validate_data,
 )
 
-from locallin.encoding._columns import (
-    Column,
-    column_names,
-    is_frame,
-    read_columns,
-)
-from locallin.encoding._dates import PART_NAMES
+from locallin.encoding._columns import Column, read_columns
 from locallin.encoding._fitting import (
     CATEGORY,
     CONSTANT,
     IGNORED,
-    KINDS,
     Fitted,
     Raw,
     as_target,
@@ -41,57 +28,20 @@ from locallin.encoding._fitting import (
 )
 from locallin.encoding._levels import Target, cross_fitted_means, level_means
 from locallin.encoding._notes import notes_on
+from locallin.encoding._targets import is_number_target
+from locallin.encoding._transforming import TableTransformer
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
-from locallin.encoding.plan import (
-    Plan,
-    is_sparse,
-    local_slopes,
-    number_names,
-    plan_of,
-    source_values,
-    write_block,
-)
-from locallin.engine.invariants import (
-    INPUT,
-    Array,
-    Bindings,
-    CheckedState,
-    Part,
-    Rule,
-    Starts,
-    Strings,
-    Transformer,
-)
-from locallin.engine.parallel import row_blocks
 from locallin.engine.sklearn_api import (
     Interval,
     StrOptions,
-    check_feature_names_in,
-    check_sparse_output,
     unchanged_on_error,
     validate_parameters,
 )
 
 __all__ = ["TableEncoder"]
 
-# Components that are made together: few enough for the cache.
-_BLOCK = 2**20
 
-
-@dataclass(frozen=True)
-class _Kept(Array):
-    """Numbers of levels with a component, of those that columns have."""
-
-    owner: Any = None
-
-    def check(self, name: str, value: Any, bindings: Bindings) -> None:
-        """Refuse more components than levels."""
-        super().check(name, value, bindings)
-        if (value > np.diff(self.owner.level_starts_)).any():
-            bindings.refuse(name, "has more components than levels")
-
-
-class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
+class TableEncoder(TableTransformer):
     """Encode a table with numbers, categories, dates and missing values.
 
     Takes pandas, polars and Arrow tables and arrays as they come. Numbers become
@@ -226,34 +176,6 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
-    _fitted_mark = "kinds_"
-
-    def _invariants(self) -> dict[str, Rule]:
-        n_units, n_binned = self._count_units(), self._count_binned()
-        rules: dict[str, Rule] = {
-            **INPUT,
-            "kinds_": Strings("features", KINDS),
-            "levels_": Strings("levels"),
-            "level_starts_": Starts("features", "levels"),
-            "n_kept_": _Kept(("features",), "i", least=0, owner=self),
-            "pools_": Array(("features",), "b"),
-            "tells_missing_": Array(("features",), "b"),
-            "has_means_": Array(("features",), "b"),
-            # Within what a fit can give, so that sums of them stay finite.
-            "level_means_": Array(("levels", "targets"), least=-1e6, below=10**6),
-            "level_units_": Array((n_units,), least=0, below=100),
-            "source_columns_": Array(
-                ("sources",), "i", least=0, below="features", ascending=True
-            ),
-            "source_parts_": Array(("sources",), "i", least=0, below=len(PART_NAMES)),
-            "center_": Array(("sources",), squares=False),
-            "scale_": Array(("sources",), squares=False, least=np.finfo(float).tiny),
-            "is_binned_": Array(("sources",), "b"),
-        }
-        has_bins = Part(PiecewiseLinearEncoder, {"tells_missing_": (n_binned,)})
-        rules["bins_"] = has_bins if n_binned else Transformer(False)
-        return rules
-
     def __init__(
         self,
         *,
@@ -346,80 +268,8 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         if target is not None:
             for j in np.flatnonzero(self.has_means_).tolist():
                 n_levels = len(self._levels_of(j))
-                means[j] = cross_fitted_means(raws[j].codes, n_levels, target)
+                means[j] = cross_fitted_means(raws[j].places(), n_levels, target)
         return self._encode(raws, means, n_rows)
-
-    def transform(self, X):
-        """Encode the rows.
-
-        Parameters
-        ----------
-        X : table or array-like of shape (n_samples, n_features)
-            Columns as in ``fit``.
-
-        Returns
-        -------
-        {ndarray, CSR matrix} of shape (n_samples, n_features_out)
-            The components, column by column.
-        """
-        raws, n_rows = self._read(X)
-        return self._encode(raws, {}, n_rows)
-
-    def to_numbers(self, X) -> np.ndarray:
-        """The rows in numbers, as exported models take them.
-
-        Parameters
-        ----------
-        X : table or array-like of shape (n_samples, n_features)
-            Columns as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-            Numbers as they are, 0 and 1 of truth values, days since 1970, and the
-            position of a level among ``plan().levels[j].names`` or their number for
-            another level. NaN is a missing value, and 0 a column that is not used.
-        """
-        raws, n_rows = self._read(X)
-        out = np.zeros((n_rows, len(raws)))
-        for j, (raw, kind) in enumerate(zip(raws, self.kinds_, strict=True)):
-            if kind == CATEGORY:
-                out[:, j] = np.where(raw.codes < 0, np.nan, raw.codes)
-            elif raw.values is not None:
-                out[:, j] = raw.values
-        return out
-
-    def _read(self, X) -> tuple[list[Raw], int]:
-        """Columns of new rows in numbers, and how many rows there are."""
-        check_is_fitted(self)
-        X = self._take(X, reset=False)
-        names = self._names(X)
-        return self._raw(read_columns(X, names), names), X.shape[0]
-
-    # Fitting
-
-    def _take(self, X, *, reset: bool):
-        if isinstance(X, list | tuple):
-            X = np.array(X, dtype=object)
-        if not is_frame(X):
-            return validate_data(
-                self, X, reset=reset, dtype=None, ensure_all_finite="allow-nan"
-            )
-        names = column_names(X)
-        for n_found, noun in zip(X.shape, ("sample", "feature"), strict=True):
-            if not n_found:
-                raise ValueError(
-                    f"Found array with 0 {noun}(s) (shape={X.shape}) while a minimum "
-                    f"of 1 is required by {type(self).__name__}."
-                )
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(
-                f"X has more than one column named {twice!r}: give each a name of its "
-                "own, or leave one out."
-            )
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return X
 
     def _fit(self, X, y) -> tuple[list[Raw], Target | None, int]:
         validate_parameters(self)
@@ -427,9 +277,10 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             X = self._take(X, reset=True)
             y = self._take_target(X, y)
             rng = check_random_state(self.random_state)
+            is_number = y is not None and is_number_target(y, self.target_type)
             target = None
             if self.target_means != "none" and y is not None:
-                target = as_target(y, self.target_type, self.n_folds, rng)
+                target = as_target(y, is_number, self.n_folds, rng)
             names = self._names(X)
             columns = read_columns(X, names)
             given = given_kinds(self, names)
@@ -438,14 +289,14 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 for j, column in enumerate(columns)
             ]
             self._set_columns(fitted)
-            raws = self._raw(columns, names)
-            self._fit_bins(raws, y)
+            raws = [f.raw for f in fitted]
+            self._fit_bins(raws, y, is_number)
             self._fit_means(raws, target)
             in_use = [
                 None if kind == IGNORED else column
                 for kind, column in zip(self.kinds_, columns, strict=True)
             ]
-            self.notes_ = notes_on(in_use, raws, names, y, self.target_type)
+            self.notes_ = notes_on(in_use, raws, names, None if is_number else y)
         return raws, target, X.shape[0]
 
     def _take_target(self, X, y):
@@ -463,14 +314,6 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
             y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
         return y
-
-    def _names(self, X) -> list[str]:
-        if is_frame(X):
-            return [str(name) for name in column_names(X)]
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{j}" for j in range(X.shape[1])]
-        return list(names)
 
     def _fit_column(
         self, column: Column, given: str | None, name: str, has_target: bool
@@ -505,7 +348,7 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         units = [level_units(f, self.level_scaling) for f in fitted]
         self.level_units_ = np.concatenate(units)
 
-    def _fit_bins(self, raws: list[Raw], y) -> None:
+    def _fit_bins(self, raws: list[Raw], y, is_number: bool) -> None:
         self.bins_ = None
         if self.is_binned_.any():
             bins = PiecewiseLinearEncoder(
@@ -515,13 +358,9 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 scaling="feature",
                 missing="none",
             )
-            numbers = source_values(
-                self.source_columns_[self.is_binned_],
-                self.source_parts_[self.is_binned_],
-                raws,
-                slice(None),
-            )
-            self.bins_ = bins.fit(numbers, y)
+            # Parts of dates have no bins: the sources are values of columns.
+            columns = [raws[j].numbers() for j in self.source_columns_[self.is_binned_]]
+            self.bins_ = bins.fit_columns(columns, y, is_number)
 
     def _fit_means(self, raws: list[Raw], target: Target | None) -> None:
         self.level_means_ = np.zeros((len(self.levels_), 0))
@@ -530,120 +369,5 @@ class TableEncoder(CheckedState, TransformerMixin, BaseEstimator):
         self.level_means_ = np.zeros((len(self.levels_), target.values.shape[1]))
         for j in np.flatnonzero(self.has_means_):
             start, stop = self.level_starts_[j : j + 2]
-            means = level_means(raws[j].codes, stop - start, target)
+            means = level_means(raws[j].places(), stop - start, target)
             self.level_means_[start:stop] = means
-
-    # Encoding
-
-    def _levels_of(self, j: int) -> np.ndarray:
-        return self.levels_[self.level_starts_[j] : self.level_starts_[j + 1]]
-
-    def _raw(self, columns: list[Column], names: list[str]) -> list[Raw]:
-        """The columns in numbers."""
-        return [
-            raw_rows(column, self.kinds_[j], self._levels_of(j), repr(names[j]))
-            for j, column in enumerate(columns)
-        ]
-
-    def plan(self) -> Plan:
-        """What becomes of the columns, as arrays: for exports.
-
-        Returns
-        -------
-        Plan
-            Sources, levels and places of the components.
-        """
-        check_is_fitted(self)
-        return plan_of(self)
-
-    def _encode(self, raws: list[Raw], means: dict[int, np.ndarray], n_rows: int):
-        plan = plan_of(self)
-        blocks = row_blocks(n_rows, max(_BLOCK // max(plan.n_out, 1), 64))
-        wants_sparse = self.sparse_output
-        if wants_sparse == "auto":
-            wants_sparse = is_sparse(plan)
-        if not wants_sparse:
-            out = np.zeros((n_rows, plan.n_out), self.dtype)
-            for start, stop in blocks:
-                write_block(plan, raws, slice(start, stop), means, out[start:stop])
-            return out
-        check_sparse_output(self)
-        parts = []
-        for start, stop in blocks:
-            block = np.zeros((stop - start, plan.n_out), self.dtype)
-            write_block(plan, raws, slice(start, stop), means, block)
-            parts.append(sparse.csr_matrix(block))
-        return sparse.vstack(parts, format="csr")
-
-    # What the components are
-
-    def get_feature_names_out(self, input_features=None) -> np.ndarray:
-        """Names of the components.
-
-        Parameters
-        ----------
-        input_features : array-like of str or None, default=None
-            Names of the columns of X; those seen at fit where None.
-
-        Returns
-        -------
-        ndarray of str
-            Names such as "age", "age_bin1", "home=rent", "home=(other)",
-            "home=(missing)", "home_mean", "bought_year_sin".
-        """
-        check_is_fitted(self)
-        names = check_feature_names_in(self, input_features)
-        plan, made = plan_of(self), []
-        for j, name in enumerate(names):
-            levels = plan.levels[j]
-            made += number_names(plan, j, name, self.is_binned_)
-            n_means = levels.means.shape[1]
-            each = [f"{name}_mean{t}" for t in range(n_means)]
-            made += each if n_means != 1 else [f"{name}_mean"]
-            made += [f"{name}={level}" for level in levels.names[: levels.n_kept]]
-            made += [f"{name}=(other)"] * levels.pools
-            made += [f"{name}=(missing)"] * levels.tells_missing
-        return np.array(made, dtype=object)
-
-    def get_feature_origins(self) -> np.ndarray:
-        """The input column that each component is made from.
-
-        Returns
-        -------
-        ndarray of int of shape (n_features_out,)
-            Indices of columns of X.
-        """
-        check_is_fitted(self)
-        sizes = [one.end - one.numbers for one in plan_of(self).places]
-        return np.repeat(np.arange(len(sizes)), sizes)
-
-    def get_local_slopes(self, X) -> np.ndarray:
-        """How fast the components move with their columns at given rows.
-
-        Parameters
-        ----------
-        X : table or array-like of shape (n_samples, n_features)
-            Columns as in ``fit``.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features_out)
-            Change of each component by that of its column, to the right of the
-            column's value; NaN for categories and dates, and where a value is missing.
-        """
-        check_is_fitted(self)
-        X = self._take(X, reset=False)
-        names = self._names(X)
-        raws = self._raw(read_columns(X, names), names)
-        return local_slopes(plan_of(self), raws, X.shape[0])
-
-    def _count_units(self) -> int:
-        """Components of levels; -1 where the fitted attributes make no sense."""
-        try:
-            return int(np.sum(self.n_kept_ + self.pools_ + self.tells_missing_))
-        except (AttributeError, TypeError, ValueError):
-            return -1
-
-    def _count_binned(self) -> int:
-        flags = vars(self).get("is_binned_")
-        return int(np.count_nonzero(flags)) if isinstance(flags, np.ndarray) else 0

@@ -43,3 +43,162 @@ def encode_block(rows, state, out):
             value = value if value > low[t] else low[t]
             value = value if value < high[t] else high[t]
             made[t] = value if x == x else missing[t]
+
+
+# Steps of a table's rows: components of numbers, of a level, or of a missing number.
+NUMBERS, LEVEL, GAP = range(3)
+# Rows of a table that are made together, and what keeps their lines of the cache from
+# falling on each other.
+_TOGETHER, _APART = 64, 16
+
+
+class TableLayout(NamedTuple):
+    """Rows of a table as arrays: what is written where, in the order of the places.
+
+    A step (NUMBERS, first, stop, _) writes those components of ``encoding`` to their
+    ``places``. A step (LEVEL, row of codes, start, last) looks up the code c, at most
+    ``last``, and writes units[start + c + 1] to spots[start + c + 1]; (GAP, row of
+    values, start, _) does so with c = -1 where the value is NaN. Components that are
+    bent have bent tails: z / sqrt(1 + (z / smooth)^2).
+
+    See Also
+    --------
+    dense_table : Writes rows.
+    sparse_table : Writes CSR rows.
+    """
+
+    encoding: Encoding
+    places: np.ndarray  # (n_numbers,), int64
+    is_bent: np.ndarray  # (n_numbers,), bool
+    smooth: float
+    steps: np.ndarray  # (n_steps, 4), int64
+    spots: np.ndarray  # int64
+    units: np.ndarray
+
+
+@jit(reorder=False, inner=True)
+def _bend(z, smooth):
+    share = z / smooth
+    return z / np.sqrt(1 + share * share)
+
+
+@jit(inner=True)
+def _encode_numbers(values, first, stop, layout, made):
+    """Components of the rows first..stop that are made of numbers, one a row."""
+    origins, table = layout.encoding
+    for t in range(len(origins)):
+        x, out = values[origins[t], first:stop], made[t]
+        left, slope, start = table[LEFT, t], table[SLOPE, t], table[START, t]
+        low, high, missing = table[LOW, t], table[HIGH, t], table[MISSING, t]
+        if layout.is_bent[t]:
+            for i in range(stop - first):
+                value = (x[i] - left) * slope + start
+                value = value if value > low else low
+                value = value if value < high else high
+                bent = _bend(value, layout.smooth)
+                out[i] = bent if x[i] == x[i] else missing
+            continue
+        for i in range(stop - first):
+            value = (x[i] - left) * slope + start
+            value = value if value > low else low
+            value = value if value < high else high
+            out[i] = value if x[i] == x[i] else missing
+
+
+@jit(inner=True)
+def _find(values, codes, i, step):
+    """Which of the units of a step applies to row i; -1 for none."""
+    if step[0] == LEVEL:
+        return step[2] + min(np.int64(codes[step[1], i]), step[3]) + 1
+    x = values[step[1], i]
+    return step[2] if x != x else np.int64(-1)
+
+
+@jit
+def dense_table(values, codes, layout, out):
+    """Write the components of rows to ``out``, which is zero in the beginning.
+
+    ``values`` has a row for each number, ``codes`` one for each category.
+    """
+    places, spots, units = layout.places, layout.spots, layout.units
+    found = layout.steps[layout.steps[:, 0] != NUMBERS]
+    made = np.empty((len(places), _TOGETHER + _APART), out.dtype)
+    for first in range(0, len(out), _TOGETHER):
+        stop = min(first + _TOGETHER, len(out))
+        _encode_numbers(values, first, stop, layout, made)
+        for i in range(first, stop):
+            row = out[i]
+            for t in range(len(places)):
+                row[places[t]] = made[t, i - first]
+            for s in range(len(found)):
+                at = _find(values, codes, i, found[s])
+                if at >= 0:
+                    row[spots[at]] = units[at]
+
+
+@jit
+def sparse_table(values, codes, layout, data, indices, indptr):
+    """Write the components of rows that are not zero as those of a CSR matrix.
+
+    ``data`` and ``indices`` have room for all; ``indptr`` begins with 0.
+    """
+    places, spots, units = layout.places, layout.spots, layout.units
+    steps = layout.steps
+    made = np.empty((len(places), _TOGETHER + _APART), data.dtype)
+    n_rows, n = len(indptr) - 1, 0
+    for first in range(0, n_rows, _TOGETHER):
+        stop = min(first + _TOGETHER, n_rows)
+        _encode_numbers(values, first, stop, layout, made)
+        for i in range(first, stop):
+            for s in range(len(steps)):
+                if steps[s, 0] == NUMBERS:
+                    for t in range(steps[s, 1], steps[s, 2]):
+                        data[n] = made[t, i - first]
+                        indices[n] = places[t]
+                        n += data[n] != 0
+                    continue
+                at = _find(values, codes, i, steps[s])
+                if at >= 0:
+                    data[n] = units[at]
+                    indices[n] = spots[at]
+                    n += data[n] != 0
+            indptr[i + 1] = n
+
+
+@jit(reorder=False)
+def add_by_level(codes, folds, values, sums, counts):
+    """Add the values of rows, (n, n_targets), to those of their fold and level.
+
+    Codes that are no level are left out.
+    """
+    n_levels = counts.shape[1]
+    for i in range(len(codes)):
+        code, fold = codes[i], folds[i]
+        if 0 <= code < n_levels:
+            counts[fold, code] += 1
+            for t in range(values.shape[1]):
+                sums[fold, code, t] += values[i, t]
+
+
+@jit(reorder=False)
+def count_integers(values, low, counts):
+    """Count values by their distance from ``low``; return whether all are whole."""
+    for i in range(len(values)):
+        distance = values[i] - low
+        place = np.int64(distance)
+        if place != distance:
+            return False
+        counts[place] += 1
+    return True
+
+
+@jit(reorder=False)
+def look_through(values):
+    """Number of values that are NaN, and of those that are infinite."""
+    missing, strange = 0, 0
+    for i in range(len(values)):
+        x = values[i]
+        difference = x - x
+        missing += x != x
+        strange += difference != 0.0
+    return missing, strange - missing
