@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.engine.scales import FeatureScaleWarning as FeatureScaleWarning
     from locallin.feature_maps import IntersectionSampler as IntersectionSampler
     from locallin.methods.atlas import AtlasClassifier as AtlasClassifier
+    from locallin.methods.atlas_regressor import AtlasRegressor as AtlasRegressor
     from locallin.methods.distillation import distill as distill
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
     from locallin.methods.dullsvm import DULLSVMRegressor as DULLSVMRegressor
@@ -53,6 +54,7 @@ _HOME = {
     "DULLSVMRegressor": "locallin.methods.dullsvm",
     "ML3Classifier": "locallin.methods.ml3",
     "AtlasClassifier": "locallin.methods.atlas",
+    "AtlasRegressor": "locallin.methods.atlas_regressor",
     "Atlas": "locallin.atlas",
     "AdaptiveCoding": "locallin.coding",
     "InverseDistanceCoding": "locallin.coding",

@@ -171,6 +171,7 @@ class Atlas(
     See Also
     --------
     AtlasClassifier : Machines on the charts.
+    AtlasRegressor : The same for numbers.
     locallin.inspection.ChartDisplay : A picture of the charts.
     sklearn.decomposition.PCA : One chart for all rows.
 

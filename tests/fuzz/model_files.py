@@ -19,6 +19,7 @@ from locallin import (
     AdaptiveCoding,
     Atlas,
     AtlasClassifier,
+    AtlasRegressor,
     DULLSVMClassifier,
     DULLSVMRegressor,
     EnsembleClassifier,
@@ -90,6 +91,8 @@ REGRESSORS = {
     "ensemble-numbers": EnsembleRegressor(
         DULLSVMRegressor(4, metric="linear", max_iter=2), 2, random_state=0
     ),
+    "atlas-numbers": AtlasRegressor(random_state=0),
+    "atlas-linear-numbers": AtlasRegressor(kernel="linear", random_state=0),
     "chosen-numbers": LocallyLinearRegressor(time_limit=1e-6, random_state=0),
 }
 STREAMS = {

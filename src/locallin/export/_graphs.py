@@ -18,8 +18,9 @@ from locallin.kernels.encoding import (
     Encoding,
 )
 from locallin.kernels.latent import dual_exponent
-from locallin.methods.chart_machines import has_relative_weights
+from locallin.methods.chart_machines import has_relative_weights, has_unit_length
 from locallin.methods.links import LARGEST_POWER
+from locallin.methods.regression import ScoringRegressor
 
 # A distance that no anchor has, whose square is still a number.
 _FAR = np.float64(1e100)
@@ -354,13 +355,15 @@ def charts(g: Graph, atlas, rows: Inputs) -> str:
 
 
 def chart_scores(g: Graph, model, rows: Inputs) -> str:
-    """Scores of an AtlasClassifier."""
+    """Scores of machines on charts."""
     charted = _charted(
         g, model.atlas_, rows.x, model.n_nearest_, model.gamma_,
         relative=has_relative_weights(model),
     )  # fmt: skip
     score = _rbf_scores if model.kernel == "rbf" else _linear_scores
     scores = score(g, model, charted)
+    if isinstance(model, ScoringRegressor):
+        return g("Add", scores, model.target_offset_.astype(np.float32))
     n_classes = len(model.classes_)
     if n_classes > 2 and model.multi_class == "ovo":
         return _votes(g, scores, n_classes)
@@ -383,7 +386,7 @@ def _linear_scores(g: Graph, model, charted: _Charted) -> str:
         pairs = [g("Gather", points, index, axis=2) for index in np.tril_indices(d)]
         points = g("Concat", points, g("Mul", *pairs), axis=2)
     weights = charted.weights
-    if model.normalize:
+    if has_unit_length(model):
         squares = g.sum(g("Mul", points, points), 2, keep=False)
         squares = g("Add", squares, np.float64(model.intercept_scaling_**2))
         squares = g("Mul", g("Mul", weights, weights), squares)

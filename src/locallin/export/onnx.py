@@ -24,6 +24,7 @@ from locallin.export._columns import columns_of_features
 from locallin.export._targets import opened
 from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
+from locallin.methods.atlas_regressor import AtlasRegressor
 from locallin.methods.conformal import largest_gaps
 from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
 from locallin.methods.ensemble import (
@@ -67,6 +68,7 @@ _REGRESSORS: dict[type, Callable[..., str]] = {
     LLSVMRegressor: _graphs.anchored_numbers,
     SAPLRegressor: _graphs.anchored_numbers,
     DULLSVMRegressor: _graphs.anchored_numbers,
+    AtlasRegressor: _graphs.chart_scores,
 }
 for _kind in _REGRESSORS:
     _LOCAL_MODELS[_kind] = _reason_graphs.anchored_model

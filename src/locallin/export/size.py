@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from locallin.engine.invariants import InvalidModelError, check_fitted
 from locallin.engine.matrix import as_rows
 from locallin.methods.anchored import AnchoredEstimator, row_views
-from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import ScoringClassifier
+from locallin.methods.charted import ChartedEstimator
 from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.regression import ScoringRegressor
@@ -369,9 +369,10 @@ def _as_single(path: str, values: np.ndarray) -> np.ndarray:
 
 def _drop_idle(estimator, X) -> None:
     """Drop anchors or latent models that the rows do not use."""
-    if isinstance(estimator, AtlasClassifier):
+    if isinstance(estimator, ChartedEstimator):
         raise TypeError(
-            "X drops idle anchors, but AtlasClassifier has charts: leave X=None."
+            f"X drops idle anchors, but {type(estimator).__name__} has charts: leave "
+            "X=None."
         )
     if isinstance(estimator, ML3Classifier):
         _drop_models(estimator, X)

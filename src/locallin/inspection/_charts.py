@@ -73,7 +73,7 @@ class ChartDisplay:
 
         Parameters
         ----------
-        estimator : Atlas or AtlasClassifier
+        estimator : Atlas, AtlasClassifier or AtlasRegressor
             A fitted one, or a fitted pipeline or search that ends in one.
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows.
@@ -97,7 +97,7 @@ class ChartDisplay:
         atlas = getattr(fitted, "atlas_", fitted)
         if not isinstance(atlas, Atlas):
             raise TypeError(
-                "ChartDisplay needs an Atlas or an AtlasClassifier, but estimator="
+                "ChartDisplay needs an Atlas or machines on one, but estimator="
                 f"{type(fitted).__name__}."
             )
         check_is_fitted(atlas)

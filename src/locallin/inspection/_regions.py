@@ -21,9 +21,9 @@ from locallin.inspection.unwrap import (
     labels_of,
 )
 from locallin.methods.anchored import AnchoredEstimator, row_views
-from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
+from locallin.methods.charted import ChartedEstimator
 from locallin.methods.ensemble import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.skeleton import validated_rows
@@ -354,7 +354,7 @@ def _local_models_of(classifier, rows) -> LocalModels:
             np.repeat(classifier.classes_, m).tolist(),
             classifier.coef_.reshape(n_classes * m, 1, -1),
         )
-    if isinstance(classifier, AtlasClassifier):
+    if isinstance(classifier, ChartedEstimator):
         codes = charted_rows(classifier, X, classifier.n_jobs).codes
         m = len(classifier.atlas_.means_)
         shape = X.shape[0], m

@@ -1,4 +1,4 @@
-"""Machines of an AtlasClassifier: their rows, the steps of a fit, what must hold."""
+"""Machines on charts: their rows, the steps of a fit, what must hold."""
 
 from itertools import count
 from threading import Lock
@@ -24,6 +24,12 @@ def has_relative_weights(classifier) -> bool:
     return classifier.normalize or classifier.assignment == "hard"
 
 
+def has_unit_length(classifier) -> bool:
+    """Whether weights are divided by the length of what the machines see of a row."""
+    rbf = classifier.kernel == "rbf"
+    return classifier.normalize and (rbf or classifier.normalizes_features)
+
+
 def charted_rows(classifier, X, n_jobs: int | None = None) -> ChartedRows:
     """Validated rows as the machines see them: on charts, in units of length."""
     charts = fitted_charts(classifier.atlas_, X.dtype)
@@ -39,7 +45,7 @@ def charted_rows(classifier, X, n_jobs: int | None = None) -> ChartedRows:
     with np.errstate(all="ignore"):  # what is not finite is found later
         points /= points.dtype.type(classifier.sigma_ if rbf else classifier.scale_)
     rows = ChartedRows(found, weights, points)
-    if not classifier.normalize:
+    if not has_unit_length(classifier):
         return rows
     if rbf:
         squares = np.square(weights).sum(axis=1)
@@ -85,7 +91,7 @@ class MachineSteps:
             self._stopped = self.progress.step(number, text, lambda: None)
 
 
-def machine_invariants(kernel: str, machines: int) -> dict[str, Rule]:
+def machine_invariants(kernel: str, machines: int | str) -> dict[str, Rule]:
     """Shapes and ranges of what a fit with the kernel has learned."""
     if kernel != "rbf":
         features = "components", lambda d: n_expanded(d, FEATURES[kernel])

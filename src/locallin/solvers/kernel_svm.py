@@ -107,6 +107,7 @@ def solve_kernel_svm(
     tol: float,
     max_iter: int,
     stop: Event,
+    costs: np.ndarray | None = None,
 ) -> KernelSolution:
     """Solve a two-class kernel SVM on a Gram matrix that is never whole in memory.
 
@@ -128,10 +129,13 @@ def solve_kernel_svm(
         Largest number of rounds.
     stop : Event
         Ends the work after the current round where it is set; Ctrl-C sets it.
+    costs : array of shape (n,), default=None
+        What each dual variable costs. None is -1, that of a margin.
     """
     n = len(y)
     kernel = ChartKernel.of(rows, n_charts)
-    dual = _dual_of(y.astype(float), upper.astype(float), squared)
+    costs = -np.ones(n) if costs is None else costs
+    dual = _dual_of(y.astype(float), upper.astype(float), squared, costs)
     working = np.empty(0, np.intp)
     held = np.empty((0, n), rows.weights.dtype)
     iteration, converged = 0, False
@@ -161,20 +165,20 @@ def solve_kernel_svm(
     else:  # a side is infinite where no row is on it
         sides = [side for side in (top, bottom) if np.isfinite(side)]
         intercept = sum(sides) / max(len(sides), 1)
-    # 1/2 a'Qa - 1'a, from g = Qa - 1.
-    objective = 0.5 * float(variables @ (gradient - 1.0))
+    # 1/2 a'Qa + p'a, from g = Qa + p.
+    objective = 0.5 * float(variables @ (gradient + costs))
     return KernelSolution(
         dual.y * variables, float(intercept), iteration, objective, converged
     )
 
 
-def _dual_of(y: np.ndarray, upper: np.ndarray, squared: bool) -> Dual:
+def _dual_of(y: np.ndarray, upper: np.ndarray, squared: bool, costs) -> Dual:
     """The dual problem at zero."""
     n = len(y)
     ridge = 0.5 / upper if squared else np.zeros(n)
     if squared:
         upper = np.full(n, np.inf)
-    return Dual(y, ridge, upper, np.zeros(n), -np.ones(n))
+    return Dual(y, ridge, upper, np.zeros(n), costs.copy())
 
 
 def _directions(dual: Dual) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
