@@ -18,7 +18,16 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
-MODULES += (".encoding", ".base", ".report", ".export", ".data", ".dask", ".rivals")
+MODULES += (
+    ".encoding",
+    ".base",
+    ".report",
+    ".export",
+    ".data",
+    ".dask",
+    ".rivals",
+    ".gram",
+)
 SITE = ("sphinx", "pydata_sphinx_theme", "myst_parser", "sphinx_gallery", "numpydoc")
 
 

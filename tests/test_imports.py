@@ -23,6 +23,7 @@ ORDER = """
     locallin
     methods
     solvers streams
+    gram
     atlas
     charts feature_maps
     encoding

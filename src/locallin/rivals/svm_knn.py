@@ -85,7 +85,7 @@ class SVMKNNClassifier(CheckedState, ClassifierMixin, BaseEstimator):
     >>> from locallin.rivals import SVMKNNClassifier
     >>> X, y = make_moons(400, noise=0.1, random_state=0)
     >>> clf = SVMKNNClassifier(20).fit(X[:300], y[:300])
-    >>> clf.score(X[300:], y[300:]) > 0.98
+    >>> clf.score(X[300:], y[300:]) > 0.95
     True
     """
 
