@@ -37,15 +37,21 @@ BENCHMARKS = {
     "compilation": "first fit and first prediction before anything is compiled",
 }
 
+# What measures nothing.
+COMMANDS = {
+    "fetch": "gets the public data sets into the folder of --data, and checks them",
+    **BENCHMARKS,
+}
+
 
 def main(arguments: list[str] | None = None) -> None:
-    lines = [f"  {name}: {question}" for name, question in BENCHMARKS.items()]
+    lines = [f"  {name}: {question}" for name, question in COMMANDS.items()]
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="\n".join([__doc__, *lines]),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=BENCHMARKS)
+    parser.add_argument("name", choices=COMMANDS)
     parser.add_argument(
         "--data",
         type=Path,
@@ -61,6 +67,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--sets", nargs="+", default=(), help="data sets")
     parser.add_argument(
         "--beside", type=Path, help="another source of the package (compilation)"
+    )
+    parser.add_argument(
+        "--mirror", help="address that has the files of all sources (fetch)"
     )
     parser.add_argument(
         "--minutes", type=float, default=inf, help="begin no measurement after these"

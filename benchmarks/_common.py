@@ -42,6 +42,7 @@ class Job:
     sets: tuple[str, ...] = ()
     minutes: float = inf
     beside: Path | None = None
+    mirror: str | None = None
     began: float = field(default_factory=time.monotonic)
 
     def parts(self, names: Iterable[str]) -> list[str]:
