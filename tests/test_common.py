@@ -32,6 +32,7 @@ from locallin.feature_maps import IntersectionSampler
 from locallin.rivals import (
     AnchorGraphRegClassifier,
     CSVMClassifier,
+    EigenFunctionClassifier,
     LDKLClassifier,
     LocalizedMKLClassifier,
     SVMKNNClassifier,
@@ -57,6 +58,7 @@ ESTIMATORS = [
     CSVMClassifier(),
     SVMKNNClassifier(10),
     LocalizedMKLClassifier(max_iter=10),
+    EigenFunctionClassifier(),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),

@@ -8,6 +8,7 @@ here so that a comparison can be made again; for work of your own begin with
 
 from locallin.rivals.anchor_graph import AnchorGraphRegClassifier
 from locallin.rivals.csvm import CSVMClassifier
+from locallin.rivals.eigenfunction import EigenFunctionClassifier
 from locallin.rivals.ldkl import LDKLClassifier
 from locallin.rivals.localized_mkl import LocalizedMKLClassifier
 from locallin.rivals.svm_knn import SVMKNNClassifier
@@ -15,6 +16,7 @@ from locallin.rivals.svm_knn import SVMKNNClassifier
 __all__ = [
     "AnchorGraphRegClassifier",
     "CSVMClassifier",
+    "EigenFunctionClassifier",
     "LDKLClassifier",
     "LocalizedMKLClassifier",
     "SVMKNNClassifier",
