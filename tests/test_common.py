@@ -24,6 +24,7 @@ from locallin.coding import (
     AdaptiveCoding,
     InverseDistanceCoding,
     LAECoding,
+    LCCCoding,
     LLCCoding,
     SoftAssignmentCoding,
 )
@@ -65,6 +66,7 @@ ESTIMATORS = [
     AdaptiveCoding(n_anchors=8),
     LLCCoding(n_anchors=8),
     LAECoding(n_anchors=8),
+    LCCCoding(n_anchors=8, n_neighbors=4),
     IntersectionSampler(),
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),

@@ -7,12 +7,18 @@ from scipy import optimize, sparse
 from sklearn.datasets import load_digits, make_moons
 
 from locallin import LLSVMClassifier
-from locallin.coding import LAECoding, LLCCoding
-from locallin.coding.reconstruction import onto_simplex, simplex_minima
+from locallin.coding import LAECoding, LCCCoding, LLCCoding
+from locallin.coding.reconstruction import (
+    lasso_minima,
+    onto_simplex,
+    shrunk,
+    simplex_minima,
+)
 
 CODINGS = [
     LLCCoding(12, random_state=0),
     LAECoding(12, n_neighbors=4, random_state=0),
+    LCCCoding(12, n_neighbors=6, random_state=0),
 ]
 
 
@@ -68,6 +74,48 @@ def test_simplex_minima_meet_the_conditions_of_optimality():
     least = slopes.min(axis=1)
     assert ((g * slopes).sum(axis=1) - least).max() < 1e-5
     assert_allclose(simplex_minima(np.zeros((2, 3, 3))), 1 / 3)
+
+
+def test_lcc_minimises_its_bound():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((25, 4)) * 2
+    coding = LCCCoding(12, n_neighbors=5, mu=0.05, random_state=0).fit(X)
+    codes = coding.transform(X).toarray()
+    assert codes.min() < 0
+    assert_allclose(codes.sum(axis=1), 1)
+    for x, code in zip(X, codes, strict=True):
+        V = coding.anchors_[near(coding, x)]
+        distances = ((x - V) ** 2).sum(axis=1)
+
+        def bound(g, V=V, x=x, distances=distances):
+            return ((x - g @ V) ** 2).sum() / 2 + 0.05 * np.abs(g) @ distances
+
+        # Parts of either sign, each of them smooth.
+        found = optimize.minimize(
+            lambda pair, bound=bound: bound(pair[:5] - pair[5:]),
+            np.r_[np.full(5, 0.2), np.zeros(5)],
+            bounds=[(0, None)] * 10,
+            constraints={"type": "eq", "fun": lambda p: p[:5].sum() - p[5:].sum() - 1},
+            options={"ftol": 1e-13, "maxiter": 500},
+        )
+        assert bound(code[near(coding, x)]) <= found.fun + 1e-5
+
+
+def test_shrinking_is_a_minimum_and_no_price_is_a_projection():
+    rng = np.random.default_rng(6)
+    points, prices = rng.standard_normal((60, 5)), rng.uniform(0, 1, (60, 5))
+    found = shrunk(points, prices)
+    assert_allclose(found.sum(axis=1), 1)
+
+    def value(g):
+        return ((g - points) ** 2).sum(axis=1) / 2 + (prices * np.abs(g)).sum(axis=1)
+
+    for _ in range(50):
+        other = rng.standard_normal((60, 5)) * 0.3
+        other -= other.mean(axis=1, keepdims=True)
+        assert (value(found) <= value(found + other) + 1e-9).all()
+    free = lasso_minima(np.tile(np.eye(3), (2, 1, 1)), np.zeros((2, 3)))
+    assert_allclose(free, 1 / 3, atol=1e-6)
 
 
 def test_projection_onto_the_simplex():

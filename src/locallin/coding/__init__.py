@@ -13,13 +13,14 @@ from locallin.coding.codings import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
-from locallin.coding.reconstruction import LAECoding, LLCCoding
+from locallin.coding.reconstruction import LAECoding, LCCCoding, LLCCoding
 
 __all__ = [
     "AdaptiveCoding",
     "Coding",
     "InverseDistanceCoding",
     "LAECoding",
+    "LCCCoding",
     "LLCCoding",
     "SoftAssignmentCoding",
 ]

@@ -1,5 +1,6 @@
 """Codings by reconstruction: weights with which near anchors rebuild a row."""
 
+from collections.abc import Callable
 from numbers import Integral, Real
 
 import numpy as np
@@ -306,12 +307,114 @@ class LAECoding(ReconstructionCoding):
         return simplex_minima(covariances)
 
 
+class LCCCoding(ReconstructionCoding):
+    """Few weights of either sign that rebuild the row: local coordinate coding (LCC).
+
+    g(x) minimises, over weights that sum to one on the ``n_neighbors`` nearest
+    anchors, the bound of [1]_ on how well a smooth function is linear in g::
+
+        1/2 |x - sum_j g_j v_j|^2  +  mu sum_j |g_j| |x - v_j|^2
+
+    The second term is a lasso whose price is the squared distance: far anchors get
+    exactly zero. Weights may be negative, with what that means in :class:`LLCCoding`.
+
+    Parameters
+    ----------
+    n_anchors : int, default=100
+        Number of anchors (m). Not used where ``anchors`` is an array.
+    n_neighbors : int, default=10
+        Number of nearest anchors that speak for a row (k).
+    mu : float, default=0.1
+        Price of distance: the larger, the fewer anchors. It has no unit.
+    anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
+            (n_anchors, n_components), default="kmeans"
+        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        ones stand behind the metric.
+    metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
+            default=None
+        What stands in front of the distances: a scale of each feature, or a linear map
+        M, with which distances are ``|M x - v_j|``. None is the Euclidean distance.
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The choice of anchors depends on it.
+    n_jobs : int or None, default=None
+        Number of threads. ``transform`` uses them.
+
+    Attributes
+    ----------
+    anchors_ : ndarray of shape (n_anchors, n_components)
+        The anchors, behind the metric: n_components is n_features where that is no
+        linear map. Fewer than asked for where the data has fewer distinct rows.
+    metric_ : ndarray of shape (n_features,) or (n_components, n_features), or None
+        The metric in use.
+    bandwidth_ : float
+        0: this coding has none.
+    n_neighbors_ : int
+        Number of nearest anchors in use, at most ``len(anchors_)``.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    LLCCoding : Reconstruction in closed form.
+    LAECoding : Reconstruction by weights that are not negative.
+    locallin.LLSVMClassifier : A classifier that takes a coding.
+
+    Notes
+    -----
+    The paper also moves the anchors so that they rebuild the rows better; here they
+    stay where k-means has put them, and only the nearest count.
+    ``LLSVMClassifier(coding=LCCCoding(), local_model="constant")`` is the paper's
+    LCC with a linear machine on the codes; with linear local models it spans what the
+    local tangents of Yu & Zhang (2010) add.
+
+    References
+    ----------
+    .. [1] Yu, Zhang and Gong, Nonlinear Learning Using Local Coordinate Coding,
+       NIPS 2009.
+
+    Examples
+    --------
+    >>> from locallin.coding import LCCCoding
+    >>> coding = LCCCoding(n_neighbors=2, anchors=[[0.0], [1.0], [9.0]])
+    >>> coding.fit([[0.5]]).transform([[0.5], [1.0]]).toarray().round(2)
+    array([[0.5, 0.5, 0. ],
+           [0. , 1. , 0. ]])
+    """
+
+    _parameter_constraints: dict = {
+        **ReconstructionCoding._parameter_constraints,
+        "mu": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        n_anchors: int = 100,
+        *,
+        n_neighbors: int = 10,
+        mu: float = 0.1,
+        anchors="kmeans",
+        metric=None,
+        random_state=None,
+        n_jobs: int | None = None,
+    ):
+        self.n_anchors = n_anchors
+        self.n_neighbors = n_neighbors
+        self.mu = mu
+        self.anchors = anchors
+        self.metric = metric
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _weights(self, covariances: np.ndarray) -> np.ndarray:
+        # Squared distances are on the diagonal; the scale of both terms is the same.
+        prices = self.mu * np.einsum("njj->nj", covariances)
+        return lasso_minima(covariances, prices)
+
+
 def simplex_minima(quadratics: np.ndarray) -> np.ndarray:
     """Minimise g' Q g over the simplex, for many small Q at once.
-
-    Projected gradients with Nesterov's momentum, as in Algorithm 1 of the LAE paper,
-    but with the step of the trace, which bounds the curvature; momentum is dropped
-    where it points uphill. Each row rests by itself.
 
     Parameters
     ----------
@@ -323,6 +426,36 @@ def simplex_minima(quadratics: np.ndarray) -> np.ndarray:
     ndarray of shape (n, k)
         The minima.
     """
+    return _minima(quadratics, lambda points, rows: onto_simplex(points))
+
+
+def lasso_minima(quadratics: np.ndarray, prices: np.ndarray) -> np.ndarray:
+    """Minimise g' Q g / 2 + prices . |g| over g that sum to one, for many Q at once.
+
+    Parameters
+    ----------
+    quadratics : ndarray of shape (n, k, k)
+        Positive semidefinite matrices.
+    prices : ndarray of shape (n, k)
+        Prices of the weights' sizes, not negative.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The minima.
+    """
+    curvature = np.trace(quadratics, axis1=1, axis2=2)
+    steps = prices / np.where(curvature > 0, curvature, 1.0)[:, None]
+    return _minima(quadratics, lambda points, rows: shrunk(points, steps[rows]))
+
+
+def _minima(quadratics: np.ndarray, project: Callable) -> np.ndarray:
+    """Minimise a quadratic and what ``project`` stands for, for many at once.
+
+    Projected gradients with Nesterov's momentum, as in Algorithm 1 of the LAE paper,
+    but with the step of the trace, which bounds the curvature; momentum is dropped
+    where it points uphill. Each row rests by itself.
+    """
     n, k, _ = quadratics.shape
     found = np.full((n, k), 1 / k)
     curvature = np.trace(quadratics, axis1=1, axis2=2)
@@ -330,25 +463,61 @@ def simplex_minima(quadratics: np.ndarray) -> np.ndarray:
     ahead, momentum = found[active], np.ones(len(active))
     matrices = quadratics[active] / curvature[active, None, None]
     here = ahead
+
+    def stepped(points):
+        return project(points - (matrices @ points[:, :, None])[:, :, 0], active)
+
     for _ in range(_MOST_STEPS):
         if not len(active):
             break
-        slope = (matrices @ ahead[:, :, None])[:, :, 0]
-        new = onto_simplex(ahead - slope)
+        new = stepped(ahead)
         move = new - here
         uphill = ((ahead - new) * move).sum(axis=1) > 0
         following = (1 + np.sqrt(1 + 4 * momentum**2)) / 2
         factor = np.where(uphill, 0.0, (momentum - 1) / following)
         ahead = new + factor[:, None] * move
         momentum = np.where(uphill, 1.0, following)
-        rests = np.abs(new - onto_simplex(new - (matrices @ new[:, :, None])[:, :, 0]))
         here = new
-        moving = rests.max(axis=1) > _REST
+        moving = np.abs(new - stepped(new)).max(axis=1) > _REST
         found[active[~moving]] = here[~moving]
         active, matrices, here = active[moving], matrices[moving], here[moving]
         ahead, momentum = ahead[moving], momentum[moving]
     found[active] = here
     return found
+
+
+def shrunk(points: np.ndarray, prices: np.ndarray) -> np.ndarray:
+    """Minimise |g - point|^2 / 2 + prices . |g| over g that sum to one, row by row.
+
+    It is soft thresholding of the points less a shift, which is found by bisection.
+
+    Parameters
+    ----------
+    points, prices : ndarray of shape (n, k)
+        Points, and prices that are not negative.
+
+    Returns
+    -------
+    ndarray of shape (n, k)
+        The minima.
+    """
+
+    def at(shift):
+        moved = points - shift[:, None]
+        return np.sign(moved) * np.maximum(np.abs(moved) - prices, 0)
+
+    most = prices.max(axis=1)
+    low, high = points.min(axis=1) - most - 1, points.max(axis=1) + most
+    for _ in range(40):
+        middle = (low + high) / 2
+        above = at(middle).sum(axis=1) > 1
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    # With the signs known, the shift has a formula.
+    signs = np.sign(at(low))
+    used = np.abs(signs)
+    total = ((points - signs * prices) * used).sum(axis=1)
+    shift = (total - 1) / np.maximum(used.sum(axis=1), 1)
+    return (points - shift[:, None] - signs * prices) * used
 
 
 def onto_simplex(points: np.ndarray) -> np.ndarray:
