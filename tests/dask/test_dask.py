@@ -21,6 +21,7 @@ import locallin
 from locallin.dask import BlockError, ClusterClassifier, _blocks, _fit, _scheme
 from locallin.engine.progress import Progress
 from locallin.methods.skeleton import StreamLearner
+from locallin.streams.run import StreamSurvey
 from locallin.streams.state import LearningState
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -37,7 +38,8 @@ def in_one_process(name, X, y, n_shards, block=40, pieces=1):
     rng = np.random.RandomState(0)
     seeds = rng.randint(2**31 - 1, size=len(blocks) // pieces + 2)
     first = np.random.RandomState(seeds[-2])
-    StreamLearner(local).begin((X, y), np.unique(y), len(X), local.max_iter, first)
+    survey = StreamSurvey(np.unique(y), len(X), (X, y))
+    StreamLearner(local).begin(survey, local.max_iter, first)
     shards = np.array_split(np.arange(len(blocks)), n_shards)
     n_rounds = len(shards[0])
     arrays = StreamLearner(local).state.to_arrays()

@@ -10,7 +10,8 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.svm import SVC, LinearSVC
 
 from locallin import DULLSVMClassifier, LocallyLinearClassifier, distill
-from locallin.methods.choosing import Choosing, TrainingRows
+from locallin.methods.choosing import Choosing
+from locallin.methods.settings import TrainingRows
 from locallin.methods.tasks import ClassTask
 
 PUPIL = DULLSVMClassifier(6, loss="multinomial", max_iter=15, random_state=0)

@@ -25,6 +25,7 @@ from locallin.methods.base import EpochClassifier
 from locallin.methods.joint import JointClassifier
 from locallin.methods.rounds import state_for_shards
 from locallin.methods.skeleton import StreamLearner
+from locallin.streams.run import StreamSurvey
 from locallin.streams.state import LearningState
 
 
@@ -150,8 +151,8 @@ def begin(
     model = copy(model)
     with one_thread():
         rng = np.random.RandomState(seed)
-        sample = joined(parts)
-        StreamLearner(model).begin(sample, weights.classes, n_rows, epochs, rng)
+        found = StreamSurvey(weights.classes, n_rows, joined(parts))
+        StreamLearner(model).begin(found, epochs, rng)
     return model
 
 

@@ -5,28 +5,30 @@ What y is, a task tells: see :mod:`locallin.methods.tasks`.
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import clone
 from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
     train_test_split,
 )
-from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from locallin.anchors import choose_anchors
-from locallin.encoding.table import TableEncoder
-from locallin.engine.matrix import as_rows
-from locallin.engine.sklearn_api import safe_indexing
-from locallin.kernels.rows import squared_row_norms
 from locallin.methods.preparation import USUAL_COMPONENTS
+from locallin.methods.settings import (
+    Choice,
+    TrainingRows,
+    encode,
+    encoded_matrix,
+    member_seeds,
+    narrow,
+    new_member,
+    usual_choice,
+)
 
 # Rows that are looked at, by effort. Up to so many, each is held out once, in folds:
 # what is learned from costs about the same for any number of rows.
@@ -36,63 +38,14 @@ _FOLDS = {5: 4000, 3: 8000}
 _ROWS_FOR_BINS = 2000
 # Standard errors by which a choice has to be better than a simpler one before.
 _CHANCE = 0.5
-# Features up to which a linear metric is learned.
-_MOST_MAPPED = 4096
-# Columns up to which their numbers may be put into bins.
-_MOST_BINNED = 400
 _MOST_ANCHORS = 1024
 # Members of a mean, by effort, and the part of the cost that they have to save, as a
 # row is predicted by each of them. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
+# Choices that are tried, at the most.
+MOST_TRIALS = {0: 0, 1: 40, 2: 50}
 _WORTH_MEMBERS = 0.01
 _ROWS_FOR_MEMBERS = 4000
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """Rows as a user gave them, y as its task takes it, and weights.
-
-    Rows of one of the ``groups``, where there are some, are held out together.
-    """
-
-    X: Any
-    y: np.ndarray
-    task: Any
-    weights: np.ndarray
-    seed: int
-    groups: np.ndarray | None = None
-
-    def take(self, chosen: np.ndarray) -> "TrainingRows":
-        """Some of the rows."""
-        X = safe_indexing(self.X, chosen)
-        groups = None if self.groups is None else self.groups[chosen]
-        y, weights = self.y[chosen], self.weights[chosen]
-        return replace(self, X=X, y=y, weights=weights, groups=groups)
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Settings: bins of a number (0: it is standardised), local models, penalty.
-
-    ``strength`` multiplies the penalty that the rule for the number of rows gives;
-    ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
-    the rows in which they learn, and ``anchor_rate`` is the step of their anchors.
-    """
-
-    loss: str
-    n_bins: int = 8
-    n_anchors: int = 16
-    strength: float = 1.0
-    metric: str | None = "linear"
-    passes: int = 8
-    anchor_rate: float | str = "auto"
-
-    def as_dict(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -143,113 +96,17 @@ class Held:
         return self.anchors[n_anchors]
 
 
-def new_encoder(encoder, task, n_bins: int, seed: int):
-    """The encoder that a choice asks for, not fitted; None for none."""
-    if encoder is not None:
-        return clone(encoder)
-    return TableEncoder(
-        numbers="piecewise" if n_bins else task.plain_numbers,
-        n_bins=n_bins or 8,
-        target_means="auto",
-        target_type=task.target_type,
-        sparse_output="auto",
-        random_state=seed,
-    ).set_output(transform="default")
+class Chosen(NamedTuple):
+    """Settings, the number of members, and what held-out rows say of them.
 
+    ``best`` is the trial, and ``held_out`` are scores, y and weights; both are None
+    where no rows were held out.
+    """
 
-def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
-    """A fitted encoder, None for sparse rows without one, and what it returns."""
-    if encoder is None and sparse.issparse(rows.X):
-        return None, rows.X
-    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed)
-    return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
-
-
-def encoded_matrix(encoder, found, n_rows: int):
-    """What an encoder returns for so many rows, as a matrix of finite numbers."""
-    name = type(encoder).__name__
-    X = check_array(
-        found,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_min_features=0,
-        input_name=f"X after {name}",
-    )
-    if X.shape[0] != n_rows:
-        raise ValueError(f"{name} returns {X.shape[0]} rows for {n_rows}.")
-    return X
-
-
-def new_member(task, choice: Choice, X, y, weights, n_jobs):
-    """A local model with the settings of a choice, for encoded rows."""
-    n_rows = int(np.count_nonzero(weights))
-    square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
-    alpha = choice.strength * square * task.alpha(n_rows, y) / n_rows
-    mapped = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
-    return task.member(
-        choice.n_anchors,
-        metric=choice.metric if mapped else None,
-        loss=choice.loss,
-        alpha=alpha,
-        # A weaker penalty of the intercepts would predict as well, and leave to them
-        # what can be told by the columns.
-        intercept_scaling=1.0,
-        diversity=0.0,
-        max_iter=choice.passes,
-        anchor_rate=choice.anchor_rate,
-        # Smaller ones are no better here, and cost three times as much.
-        batch_size=32 if n_rows < 2048 else "auto",
-        n_jobs=n_jobs,
-    )
-
-
-def member_seeds(seed: int, n_members: int) -> list[int]:
-    """A seed for each member."""
-    return np.random.RandomState(seed).randint(2**31 - 1, size=n_members).tolist()
-
-
-def usual_choice(n_rows: int, loss: str) -> Choice:
-    """Settings by the number of rows alone."""
-    return Choice(
-        loss=loss,
-        n_bins=8 if n_rows >= 1000 else 0,
-        n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
-        strength=3.0 if n_rows < 20_000 else 1.0,
-        passes=15,
-    )
-
-
-def fit_choice(
-    rows: TrainingRows,
-    choice: Choice,
-    encoder,
-    n_members: int,
-    n_jobs: int | None,
-    deadline: float = inf,
-) -> tuple[Any, Any]:
-    """The encoder and the mean of members on all rows; fewer where time is short."""
-    task, y = rows.task, rows.task.told(rows.y)
-    fitted, found = encode(rows, encoder, choice.n_bins)
-    X = encoded_matrix(fitted, found, len(rows))
-    if not X.shape[1]:
-        raise ValueError(
-            f"{type(fitted).__name__} leaves nothing of the columns of X, which are "
-            "constant, empty or ignored: pass columns that tell rows apart."
-        )
-    first = new_member(task, choice, X, rows.y, rows.weights, n_jobs)
-    began = time.monotonic()
-    members: list = []
-    for seed in member_seeds(rows.seed, n_members):
-        spent = time.monotonic() - began
-        if members and time.monotonic() + spent / len(members) > deadline:
-            break
-        member = clone(first).set_params(random_state=seed)
-        members.append(member.fit(X, y, rows.weights))
-    model = task.mean(first, members, n_members, rows.seed)
-    # The encoder may give names to what it returns, now as later.
-    validate_data(model, found, reset=True, skip_check_array=True)
-    return fitted, model
+    choice: Choice
+    n_members: int
+    best: Trial | None
+    held_out: tuple | None
 
 
 class Choosing:
@@ -269,25 +126,26 @@ class Choosing:
         Threads.
     """
 
-    def __init__(self, rows, encoder, effort: int, deadline: float, n_jobs):
+    def __init__(
+        self, rows: TrainingRows, encoder, effort: int, deadline: float, n_jobs
+    ):
         self._all, self._encoder, self._effort = rows, encoder, effort
         self._task = rows.task
         self._deadline, self._n_jobs = deadline, n_jobs
         self._encoded: dict[int, list[Held]] = {}
         self._scores: dict[tuple[Choice, int], np.ndarray] = {}
-        self.held_out: tuple | None = None
         self.trials: list[Trial] = []
 
-    def run(self, tell: Callable[[Trial], None], n_members: int | None):
-        """The best choice for all rows, its members, and its trial if there was one.
+    def run(self, tell: Callable[[Trial], bool], n_members: int | None) -> Chosen:
+        """The best choice for all rows.
 
-        The number of members is chosen where none is given. ``held_out`` are then the
-        scores, y and weights of held-out rows, where there were some.
+        The number of members is chosen where none is given. ``tell`` is called with
+        each trial, and returns whether it shall be the last.
         """
         most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
-            usual = usual_choice(len(self._all), self._task.losses[0])
-            return _narrow(usual, self._all.X), most, None
+            usual = usual_choice(self._all.n_planned, self._task.losses[0])
+            return Chosen(narrow(usual, self._all.X), most, None, None)
         self._tell = tell
         best = self._search()
         if most > 1 and time.monotonic() < self._deadline:
@@ -296,8 +154,9 @@ class Choosing:
             few = len(self._rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
         scores, held = self._scores[best.choice, best.n_members], self._held()
-        self.held_out = scores[held], self._rows.y[held], self._rows.weights[held]
-        return self._for_all_rows(best.choice), n_members or best.n_members, best
+        held_out = scores[held], self._rows.y[held], self._rows.weights[held]
+        choice = self._for_all_rows(best.choice)
+        return Chosen(choice, n_members or best.n_members, best, held_out)
 
     def _hold_out(self) -> bool:
         """Draw the rows that are looked at; False where that cannot be done."""
@@ -333,7 +192,7 @@ class Choosing:
 
     def _hold_out_groups(self, n_folds: int, rng) -> bool:
         """As ``_hold_out``, for groups that stay together."""
-        y, groups = self._rows.y, self._rows.groups
+        y, groups = self._rows.y, np.asarray(self._rows.groups)
         n_parts = min(n_folds or 4, len(np.unique(groups)))
         if n_parts < 2:
             return False
@@ -353,7 +212,7 @@ class Choosing:
 
     def _first(self) -> Choice:
         """What is tried first."""
-        return _narrow(Choice(self._task.losses[0]), self._rows.X)
+        return narrow(Choice(self._task.losses[0]), self._rows.X)
 
     def _search(self) -> Trial:
         best = self._try(self._first())
@@ -478,7 +337,8 @@ class Choosing:
             float(weights @ costs), costs,
         )  # fmt: skip
         self.trials.append(trial)
-        self._tell(trial)
+        if self._tell(trial):
+            self._deadline = -inf
         return trial
 
     def _held(self) -> np.ndarray:
@@ -511,7 +371,7 @@ class Choosing:
 
     def _for_all_rows(self, choice: Choice) -> Choice:
         """More rows than were looked at bear more local models."""
-        share = np.sqrt(len(self._all) / len(self._rows))
+        share = np.sqrt(self._all.n_planned / len(self._rows))
         if choice.n_anchors < 16 or share <= 1.0:
             return choice
         return replace(
@@ -522,13 +382,6 @@ class Choosing:
 def standard_error(values: np.ndarray, weights: np.ndarray) -> float:
     """That of the weighted mean; the weights add up to one."""
     return float(np.sqrt((weights**2) @ (values - weights @ values) ** 2))
-
-
-def _narrow(choice: Choice, X) -> Choice:
-    """A choice without bins where there are too many columns to put into."""
-    shape = np.shape(X[:1] if hasattr(X, "__getitem__") else np.asarray(X))
-    many = len(shape) == 2 and shape[1] > _MOST_BINNED
-    return replace(choice, n_bins=0) if many else choice
 
 
 def _rounded(strength: float) -> float:

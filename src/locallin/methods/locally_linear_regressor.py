@@ -6,16 +6,20 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array
 
-from locallin.engine.invariants import INPUT, Array, Part, Rule, Transformer
+from locallin.engine.invariants import Array, Part, Rule, Transformer
 from locallin.engine.sklearn_api import (
     check_sample_weight,
     unchanged_on_error,
     validate_parameters,
+    with_callbacks,
 )
-from locallin.methods.ensemble import EnsembleRegressor
+from locallin.methods.choosing import Chosen
+from locallin.methods.ensemble import EnsembleRegressor, number_of_targets
+from locallin.methods.settings import TrainingRows
 from locallin.methods.tables import TableEstimator
 from locallin.methods.targets import weighted_quantiles
 from locallin.methods.tasks import NumberTask
+from locallin.streams.run import NO_CLASSES, StreamSettings
 
 # Residuals of held-out rows that are kept, as quantiles where there are more.
 _KEPT_RESIDUALS = 2001
@@ -52,13 +56,17 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     encoder : transformer or None, default=None
         What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
         way with numbers is chosen, and nothing for sparse data.
+    warm_start : bool, default=False
+        Whether ``fit`` goes on from the last call. It then keeps encoder, settings and
+        residuals, chooses nothing, and lets the members make their passes over the
+        rows once more, from where they are.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
     n_jobs : int or None, default=None
         Number of threads. They share rows and anchors. The result is the same for any
         number.
     verbose : int, default=0
-        How much is printed. 1 is a line per choice.
+        How much is printed. 1 is a line per choice, member and so on.
 
     Attributes
     ----------
@@ -108,6 +116,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         n_members: int | str = "auto",
         time_limit: float | None = None,
         encoder=None,
+        warm_start: bool = False,
         random_state=None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -116,6 +125,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         self.n_members = n_members
         self.time_limit = time_limit
         self.encoder = encoder
+        self.warm_start = warm_start
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -127,12 +137,13 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
 
     def _invariants(self) -> dict[str, Rule]:
         return {
-            **INPUT,
+            **super()._invariants(),
             "encoder_": Transformer(vars(self).get("encoder_") is not None),
             "model_": Part(EnsembleRegressor, {}),
             "residuals_": Array(("residuals", "targets")),
         }
 
+    @with_callbacks
     def fit(self, X, y, sample_weight=None, *, groups=None):
         """Choose settings, and fit the model.
 
@@ -163,14 +174,118 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
                 raise ValueError(
                     "LocallyLinearRegressor needs at least two rows, but n_samples = 1."
                 )
-            weights = check_sample_weight(sample_weight, y)
-            task = NumberTask(y)
-            choosing, _ = self._fit_table(X, y, task, weights, groups, began)
-            self.residuals_ = np.empty((0, y.shape[1]))
-            if choosing.held_out is not None:
-                scores, held, own_weights = choosing.held_out
-                self.residuals_ = _kept(held - scores, own_weights)
+            rows = self._training_rows(X, y, sample_weight)
+            if self._goes_on():
+                self._fit_again(rows, began)
+            else:
+                self._fit_table(rows, groups, began)
         return self
+
+    def _training_rows(
+        self, X, y, sample_weight, n_rows: int | None = None
+    ) -> TrainingRows:
+        weights, task = check_sample_weight(sample_weight, y), NumberTask(y)
+        return TrainingRows(X, y, task, weights, self._seed(), planned=n_rows)
+
+    def _note_held_out(self, chosen: Chosen) -> None:
+        self.residuals_ = np.empty((0, number_of_targets(self.model_)))
+        if chosen.held_out is not None:
+            scores, held, weights = chosen.held_out
+            self.residuals_ = _kept(held - scores, weights)
+
+    def _judge(self, X, y: np.ndarray, weights: np.ndarray) -> None:
+        scores = self.model_.predict(X).astype(float).reshape(y.shape)
+        self.residuals_ = _kept(y - scores, weights)
+
+    def partial_fit(self, X, y, sample_weight=None):
+        """Learn from a block of a stream, in one pass.
+
+        The first block chooses encoder, settings and residuals, as ``fit`` does from
+        all rows, within ``effort`` and ``time_limit``: make it a large one. All members
+        learn from it and from each later block. A level that the first block did not
+        have counts as a rare one.
+
+        Parameters
+        ----------
+        X : table, array-like or sparse matrix of shape (n_samples, n_features)
+            A block of rows.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their numbers.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, taken as they are.
+
+        Returns
+        -------
+        self : object
+            The regressor.
+        """
+        return self._fit_block(X, y, None, sample_weight)
+
+    @with_callbacks
+    def fit_stream(
+        self,
+        batches,
+        *,
+        epochs: int = 1,
+        n_rows: int | None = None,
+        scan: bool = True,
+        sample_size: int = 20_000,
+        buffer_size: int = 16_384,
+        checkpoint=None,
+        checkpoint_every: int = 10,
+    ):
+        """Fit the model to a stream, in memory for a buffer and a sample of rows.
+
+        A first pass counts the rows and draws a sample. Encoder, settings and
+        residuals are found on the sample, as ``fit`` finds them on all rows;
+        ``time_limit`` bounds this. Then all members learn from the stream ``epochs``
+        times, buffer after buffer; the rows of a buffer are shuffled. A level that the
+        sample did not have counts as a rare one. The model depends on the order of the
+        rows and the seed, not on how the stream is cut into blocks.
+
+        Parameters
+        ----------
+        batches : Batches, path, list of paths, tuple of arrays, iterable or callable
+            What :func:`locallin.data.as_batches` takes, with ``table=True``: files and
+            folders, also with text and gaps, frames and arrays, an iterable of blocks
+            (X, y) or (X, y, weights), or a callable that returns one for each pass. X
+            is what ``fit`` takes. Weights are taken as they are.
+        epochs : int, default=1
+            Passes to learn from, in place of those that were chosen.
+        n_rows : int, default=None
+            Number of rows, which plans the steps and the penalty; None counts them in
+            the first pass.
+        scan : bool, default=True
+            Whether to make the first pass. Without it, and for an iterator that can be
+            gone through once only, the sample is the head of the stream; ``n_rows``
+            must then be given.
+        sample_size : int, default=20000
+            Rows of the sample.
+        buffer_size : int, default=16384
+            Rows that are held and shuffled together.
+        checkpoint : str or path-like, default=None
+            Folder in which the state of the run is kept. The same call after a crash
+            goes on from there and ends with the model of an undisturbed run, bit for
+            bit. Files there are pickles: use folders that nobody else writes to.
+        checkpoint_every : int, default=10
+            Buffers between two checkpoints.
+
+        Returns
+        -------
+        self : object
+            The fitted regressor.
+        """
+        settings = StreamSettings(
+            NO_CLASSES, epochs, n_rows, scan, sample_size, buffer_size, checkpoint_every
+        )
+        return self._fit_stream(batches, settings, checkpoint)
+
+    def _sampled_rows(self, X, y, sample_weight, classes, n_rows) -> TrainingRows:
+        X, y = self._take(X, y, **self._y_checks)
+        return self._training_rows(X, y, sample_weight, n_rows)
+
+    def _weighed(self, y, sample_weight) -> np.ndarray | None:
+        return sample_weight
 
     def _target_array(self, y) -> np.ndarray:
         y = check_array(y, ensure_2d=False, dtype=float, input_name="y")

@@ -11,6 +11,7 @@ from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.sklearn_api import clone_without_callbacks
 from locallin.methods.base import EpochClassifier
 from locallin.methods.skeleton import StreamLearner, check_parameters
+from locallin.streams.run import StreamSurvey
 from locallin.streams.state import LearningState
 
 
@@ -137,7 +138,8 @@ class Rounds:
         self._rounds = model.max_iter
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         with single_threaded_blas():
-            StreamLearner(model).begin((X, y), classes, int(n_rows), self._rounds, rng)
+            found = StreamSurvey(classes, int(n_rows), (X, y))
+            StreamLearner(model).begin(found, self._rounds, rng)
         rows = n_rows / n_parts
 
         def local_steps(batch_size: int) -> float:

@@ -29,7 +29,7 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
 )
 from locallin.methods.preparation import FitInput, HeldOut, Rules
-from locallin.streams.run import StreamRun, StreamSettings
+from locallin.streams.run import StreamSettings, StreamSurvey, learn_from_stream
 from locallin.streams.state import LearningState
 
 NO_HELD_OUT_ROWS = (
@@ -298,19 +298,9 @@ class EpochEstimator(CallbackSupportMixin, ScoringEstimator):
         """Learn from a stream."""
         check_parameters(self)
         check_stream(self)
-        for name in (
-            "epochs", "n_rows", "sample_size", "buffer_size", "checkpoint_every",
-        ):  # fmt: skip
-            value = getattr(settings, name)
-            if name == "n_rows" and value is None:
-                continue
-            if not (isinstance(value, Integral) and int(value) >= 1):
-                raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
-        with interruptible(self) as run:
-            learner = StreamLearner(self)
-            stream = StreamRun(learner, as_batches(batches), settings, checkpoint)
-            stream.start()
-            run.interrupted = stream.learn()
+        learn_from_stream(
+            StreamLearner(self), as_batches(batches), settings, checkpoint
+        )
         return self
 
     def _is_stream_method(self) -> bool:
@@ -461,22 +451,35 @@ class StreamLearner:
     def __init__(self, estimator: EpochEstimator):
         self.estimator = estimator
 
-    def begin(self, block: tuple, classes, n_rows: int, epochs: int, rng) -> None:
-        """Choose from a sample of a stream of ``n_rows`` what ``fit`` would choose."""
-        given = self._take(block, classes, rng)
+    def begin(self, found: StreamSurvey, epochs: int, rng) -> None:
+        """Choose from a sample of a stream what ``fit`` would choose from all rows."""
+        given = self._take(found.sample, found.classes, rng)
         with self.estimator._finite_learning():
-            self.estimator._begin_stream(given._replace(n_rows=n_rows), epochs)
+            self.estimator._begin_stream(given._replace(n_rows=found.n_rows), epochs)
         self.estimator._detach()
 
-    def learn(self, block: tuple, rng, *, classes=None, last_pass: bool) -> bool:
-        """Learn from a block in one pass; True where Ctrl-C ended it."""
+    def learn(
+        self, block: tuple, rng, *, classes=None, last_pass: bool, row: int = 0
+    ) -> bool:
+        """Learn from a block in one pass; True where Ctrl-C ended it.
+
+        ``row`` is where it begins in the stream, which makes no difference here.
+        """
         given = self._take(block, classes, rng)
         with self.estimator._finite_learning():
             return self.estimator._partial_fit(given._replace(last_pass=last_pass))
 
+    @property
+    def objective(self) -> float:
+        """The objective of the last rows."""
+        return float(self.estimator.objective_history_[-1])
+
     def finish(self) -> None:
         """Drop what only a stream under way needs."""
         self.estimator._end_stream()
+
+    def settle(self) -> None:
+        """Do what is left where a run ends, at its end or before: nothing."""
 
     def _take(self, block: tuple, classes, rng) -> FitInput:
         X, y, *weights = block

@@ -1,12 +1,14 @@
 """The skeleton of estimators that take tables, and choose their settings."""
 
+from contextlib import contextmanager
 from math import inf
 from numbers import Integral, Real
 from typing import Any
 
+import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -16,21 +18,47 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from locallin.data import Batches, as_batches
 from locallin.engine.input import checked_data
-from locallin.engine.invariants import CheckedState
-from locallin.engine.progress import tell
+from locallin.engine.invariants import INPUT, Array, Arrays, CheckedState, Rule
+from locallin.engine.progress import Progress, tell
 from locallin.engine.sklearn_api import (
+    CallbackSupportMixin,
     HasMethods,
     Interval,
     StrOptions,
+    fitted_attributes,
+    interruptible,
+    validate_parameters,
 )
-from locallin.methods.choosing import Choosing, TrainingRows, Trial, fit_choice
+from locallin.methods.choosing import MEMBERS, MOST_TRIALS, Choosing, Chosen, Trial
+from locallin.methods.held_out import HELD_OUT
+from locallin.methods.settings import (
+    TrainingRows,
+    begin_choice,
+    encoded_matrix,
+    fit_members,
+    mean_of,
+    new_members,
+)
+from locallin.methods.table_streams import TableLearner
+from locallin.streams.run import StreamSettings, learn_from_stream
+
+# Rows of a stream's sample whose means of the target are from other rows.
+_CROSS_FITTED = Arrays(
+    {
+        "rows": Array(("sampled rows",), "i", least=0, ascending=True),
+        "columns": Array(("means",), "i", least=0, ascending=True),
+        "values": Array(("sampled rows", "means")),
+    }
+)
 
 
-class TableEstimator(CheckedState, BaseEstimator):
+class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
     """An encoder, and the mean of local models whose settings held-out rows choose.
 
-    A subclass has a constructor with the parameters below.
+    A subclass has a constructor with the parameters below. What y is, is told by
+    ``_target_array``, ``_sampled_rows``, ``_weighed`` and ``_note_held_out``.
     """
 
     _parameter_constraints: dict = {
@@ -38,12 +66,16 @@ class TableEstimator(CheckedState, BaseEstimator):
         "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "encoder": [HasMethods(["fit", "transform"]), None],
+        "warm_start": ["boolean"],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["verbose"],
     }
 
     _fitted_mark = "model_"
+    # What learning from blocks carries, where there is some.
+    _cross_fitted: dict[str, np.ndarray]
+    _held_out: dict[str, np.ndarray]
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -53,6 +85,13 @@ class TableEstimator(CheckedState, BaseEstimator):
         tags.input_tags.categorical = True
         return tags
 
+    def _invariants(self) -> dict[str, Rule]:
+        return {**INPUT, "_cross_fitted": _CROSS_FITTED, "_held_out": HELD_OUT}
+
+    def _goes_on(self) -> bool:
+        """Whether the next fit goes on from what is fitted."""
+        return self.warm_start and self.__sklearn_is_fitted__()
+
     def _take(self, X, y, **more) -> tuple[Any, np.ndarray]:
         """X and y, checked but for what the encoder checks.
 
@@ -60,7 +99,7 @@ class TableEstimator(CheckedState, BaseEstimator):
         """
         name = type(self).__name__
         if sparse.issparse(X) and self.encoder is None:
-            X, y = checked_data(self, X, y, reset=True, **more)
+            X, y = checked_data(self, X, y, reset=not self._goes_on(), **more)
         elif y is None:
             raise ValueError(
                 f"{name} requires y to be passed, but the target y is None."
@@ -75,31 +114,100 @@ class TableEstimator(CheckedState, BaseEstimator):
     def _target_array(self, y) -> np.ndarray:
         raise NotImplementedError
 
-    def _fit_table(
-        self, X, y, task, weights, groups, began: float
-    ) -> tuple[Choosing, Trial | None]:
-        """Choose settings, and fit encoder and members to all rows.
+    def _sampled_rows(self, X, y, sample_weight, classes, n_rows) -> TrainingRows:
+        """The sample of a stream of ``n_rows``, or its first block."""
+        raise NotImplementedError
 
-        Returns the search, and the trial of what was chosen if there was one.
-        """
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+    def _weighed(self, y, sample_weight) -> np.ndarray | None:
+        """Weights of the rows of a block."""
+        raise NotImplementedError
+
+    def _note_held_out(self, chosen: Chosen) -> None:
+        """Set the attributes that held-out rows tell."""
+        raise NotImplementedError
+
+    def _judge(self, X, y: np.ndarray, weights: np.ndarray) -> None:
+        """Set the same by encoded rows that the members have not learned from."""
+        raise NotImplementedError
+
+    # All rows at once
+
+    def _fit_table(self, rows: TrainingRows, groups, began: float) -> None:
+        """Choose settings, and fit encoder and members to all rows."""
         if groups is not None:
-            check_consistent_length(X, groups)
+            check_consistent_length(rows.X, groups)
             groups = np.unique(column_or_1d(groups), return_inverse=True)[1]
-        rows = TrainingRows(X, y, task, weights, seed, groups)
-        deadline = inf if self.time_limit is None else began + self.time_limit
-        wanted = None if self.n_members == "auto" else int(self.n_members)
-        choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
-        chosen, n_members, best = choosing.run(self._tell, wanted)
-        self.search_path_ = [trial.as_dict() for trial in choosing.trials]
-        self.chosen_ = chosen.as_dict()
-        members = f"{n_members} model{'s' * (n_members > 1)}"
-        tell(f"{type(self).__name__}: fits {members} to all rows", self.verbose)
-        self.encoder_, self.model_ = fit_choice(
-            rows, chosen, self.encoder, n_members, self.n_jobs, deadline
+        rows = rows.in_groups(groups)
+        steps = _Steps(self, self._most_steps(), rows)
+        self.__dict__.pop("_held_out", None)  # of blocks before
+        chosen = self._choose(rows, began, steps.note_trial)
+        begun = begin_choice(rows, chosen.choice, self.encoder, self.n_jobs)
+        members = new_members(rows, begun, chosen.n_members)
+        told = rows.task.told(rows.y)
+        fitted = fit_members(
+            members,
+            lambda member: steps.fit(member, len(members), begun.X, told, rows.weights),
+            self._deadline(began),
         )
+        model = mean_of(rows, begun, fitted, chosen.n_members)
+        self._adopt(begun.encoder, model, chosen)
+        steps.progress.end(lambda: fitted_attributes(self))
+
+    def _most_steps(self) -> int:
+        wanted = MEMBERS[self.effort] if self.n_members == "auto" else self.n_members
+        return MOST_TRIALS[self.effort] + int(wanted)
+
+    def _fit_again(self, rows: TrainingRows, began: float) -> None:
+        """Let the members go on, with the encoder and the settings they have."""
+        TableLearner(self).detach()
+        X, told = self._encoded_again(rows), rows.task.told(rows.y)
+        members = self.model_.members_
+        steps = _Steps(self, len(members), rows)
+        with _going_on(members):
+            fit_members(
+                members,
+                lambda member: steps.fit(member, len(members), X, told, rows.weights),
+                self._deadline(began),
+            )
+        steps.progress.end(lambda: fitted_attributes(self))
+
+    def _encoded_again(self, rows: TrainingRows):
+        """Encoded rows; those that the encoder was fitted to as it had them then.
+
+        Their means of the target are from other rows, which ``transform`` cannot know.
+        """
+        if self.encoder_ is None:
+            return rows.X
+        again = clone(self.encoder_)
+        found = again.fit_transform(rows.X, rows.task.told(rows.y))
+        same = joblib.hash(fitted_attributes(again)) == joblib.hash(
+            fitted_attributes(self.encoder_)
+        )
+        if not same:
+            found = self.encoder_.transform(rows.X)
+        return encoded_matrix(self.encoder_, found, len(rows))
+
+    def _deadline(self, began: float) -> float:
+        return inf if self.time_limit is None else began + self.time_limit
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _choose(self, rows: TrainingRows, began: float, tell) -> Chosen:
+        """Try settings on held-out rows."""
+        wanted = None if self.n_members == "auto" else int(self.n_members)
+        deadline = self._deadline(began)
+        choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
+        chosen = choosing.run(tell, wanted)
+        self.search_path_ = [trial.as_dict() for trial in choosing.trials]
+        self.chosen_ = chosen.choice.as_dict()
+        return chosen
+
+    def _adopt(self, encoder, model, chosen: Chosen) -> None:
+        """Set the attributes that predict."""
+        self.encoder_, self.model_ = encoder, model
         self._name_columns()
-        return choosing, best
+        self._note_held_out(chosen)
 
     def _name_columns(self) -> None:
         first: Any = self.model_ if self.encoder_ is None else self.encoder_
@@ -110,15 +218,41 @@ class TableEstimator(CheckedState, BaseEstimator):
         if hasattr(first, name):
             setattr(self, name, getattr(first, name))
 
-    def _tell(self, trial: Trial) -> None:
-        def line() -> str:
-            settings = _in_words(trial.choice.as_dict())
-            return (
-                f"{type(self).__name__}: {settings}: {_in_words(trial.figures)}, "
-                f"{trial.seconds:.1f} s"
-            )
+    # Blocks
 
-        tell(line, self.verbose)
+    def _fit_block(self, X, y, classes, sample_weight):
+        """Learn from a block of a stream."""
+        with interruptible(self) as run:
+            validate_parameters(self)
+            learner = TableLearner(self)
+            if self.__sklearn_is_fitted__():
+                learner.detach()
+                run.interrupted = learner.learn_block(X, y, sample_weight)
+            else:
+                run.interrupted = learner.learn_first(X, y, sample_weight, classes)
+        return self
+
+    def _fit_stream(self, batches, settings: StreamSettings, checkpoint):
+        """Learn from a stream."""
+        validate_parameters(self)
+        # What has been opened already is taken as it is.
+        if not isinstance(batches, Batches):
+            batches = as_batches(batches, table=True)
+        learn_from_stream(TableLearner(self), batches, settings, checkpoint)
+        return self
+
+    def _tell(self, trial: Trial) -> bool:
+        """Print a trial of a search that callbacks are not told of."""
+        name = type(self).__name__
+        tell(lambda: f"[{name}] {_of_trial(trial)}", self.verbose)
+        return False
+
+    def _encoded_rows(self, X):
+        """Rows of a block as members take them."""
+        if self.encoder_ is None:
+            return checked_data(self, X, reset=False)
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        return encoded_matrix(self.encoder_, self.encoder_.transform(X), n_rows)
 
     def to_pipeline(self) -> Pipeline:
         """The fitted steps: the encoder, if there is one, and the model.
@@ -170,6 +304,53 @@ class TableEstimator(CheckedState, BaseEstimator):
         """
         encoded = self._encode(X)
         return self.model_.local_intercept(encoded)
+
+
+class _Steps:
+    """Tells of a fit to all rows: a step for each trial, and one for each member."""
+
+    def __init__(self, estimator, n_steps: int, rows: TrainingRows):
+        self.progress = Progress(estimator, n_steps, rows.X, rows.y, unit="trial")
+        self._number = self._fitted = 0
+        self._stopped = False
+
+    def note_trial(self, trial: Trial) -> bool:
+        """Tell of a trial; True where a callback asks for no more."""
+        return self._note(_of_trial(trial), last=False)
+
+    def fit(self, member, n_members: int, X, y, weights) -> bool:
+        """Fit a member; True where a callback asks for no more."""
+        if self._stopped:
+            member.fit(X, y, weights)
+            return True
+        with self.progress.passing_on(member):
+            member.fit(X, y, weights)
+        self._fitted += 1
+        text = f"member {self._fitted} of {n_members} is fitted"
+        return self._note(text, last=self._fitted == n_members)
+
+    def _note(self, text: str, last: bool) -> bool:
+        self._number += 1
+        asked = self.progress.step(self._number, text, lambda: None, last=last)
+        self._stopped = asked and not last
+        return self._stopped
+
+
+@contextmanager
+def _going_on(members: list):
+    """Let fits of members go on from what they have learned."""
+    for member in members:
+        member.set_params(warm_start=True)
+    try:
+        yield
+    finally:
+        for member in members:
+            member.set_params(warm_start=False)
+
+
+def _of_trial(trial: Trial) -> str:
+    settings = _in_words(trial.choice.as_dict())
+    return f"{settings}: {_in_words(trial.figures)}, {trial.seconds:.1f} s"
 
 
 def _in_words(values: dict[str, Any]) -> str:

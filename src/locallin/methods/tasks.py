@@ -6,12 +6,13 @@ A task tells how rows are split, which member is made, and how a trial is judged
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from locallin.methods.choosing import Choice, standard_error
+from locallin.methods.choosing import standard_error
 from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
 from locallin.methods.ensemble import EnsembleClassifier, EnsembleRegressor
 from locallin.methods.joint_regressor import joint_regression_alpha
 from locallin.methods.links import Link
 from locallin.methods.preparation import joint_alpha
+from locallin.methods.settings import Choice
 
 Judgement = tuple[dict[str, float], np.ndarray]
 

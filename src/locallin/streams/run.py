@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 from itertools import chain
+from numbers import Integral
 from typing import NamedTuple
 
 import joblib
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.data import Batches
-from locallin.data.blocks import after, count, joined, regrouped
+from locallin.data.blocks import after, as_values, count, joined, regrouped, taken
 from locallin.engine.invariants import check_fitted
 from locallin.engine.progress import Progress
-from locallin.engine.sklearn_api import fitted_attributes, forget
+from locallin.engine.sklearn_api import fitted_attributes, forget, interruptible
 from locallin.streams.checkpoint import Checkpoints
 
 _SECONDS_BETWEEN_LINES = 5.0
@@ -35,13 +35,29 @@ class StreamSettings(NamedTuple):
     buffer_size: int
     checkpoint_every: int
 
+    def check(self) -> None:
+        """Refuse what is no number of passes or rows."""
+        for name in (
+            "epochs", "n_rows", "sample_size", "buffer_size", "checkpoint_every",
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if name == "n_rows" and value is None:
+                continue
+            if not (isinstance(value, Integral) and int(value) >= 1):
+                raise ValueError(f"{name}={value!r} must be a whole number from 1 on.")
+
 
 class StreamSurvey(NamedTuple):
-    """Facts about a stream, found before learning begins."""
+    """Facts about a stream, found before learning begins.
+
+    ``places`` are those of the sample's rows in the stream, ascending; None where they
+    are not known.
+    """
 
     classes: np.ndarray
     n_rows: int
     sample: tuple
+    places: np.ndarray | None = None
 
 
 class Reservoir:
@@ -56,12 +72,14 @@ class Reservoir:
         self._limit = np.inf
         self._numbers: list[np.ndarray] = []
         self._blocks: list[tuple] = []
+        self._places: list[np.ndarray] = []
         self._held = self.n_rows = 0
 
     def offer(self, block: tuple) -> None:
         """Take a block of rows into account."""
         numbers = self._rng.random_sample(count(block))
         chosen = np.flatnonzero(numbers < self._limit)
+        self._places.append(self.n_rows + chosen)
         self.n_rows += len(numbers)
         if not len(chosen):
             return
@@ -76,6 +94,7 @@ class Reservoir:
         kept = np.sort(np.argsort(numbers, kind="stable")[: self._size])
         self._numbers = [numbers[kept]]
         self._blocks = [_chosen(joined(self._blocks), kept)]
+        self._places = [np.concatenate(self._places)[kept]]
         self._held = len(kept)
         if self._held == self._size:
             self._limit = float(numbers[kept].max())
@@ -84,6 +103,10 @@ class Reservoir:
         """The sample, in the order of the stream."""
         self._prune()
         return self._blocks[0]
+
+    def places(self) -> np.ndarray:
+        """Where the rows of the sample are in the stream."""
+        return self._places[0]
 
 
 class StreamPasses:
@@ -120,7 +143,7 @@ class StreamPasses:
 
 
 def _chosen(block: tuple, rows) -> tuple:
-    return tuple(None if part is None else part[rows] for part in block)
+    return tuple(None if part is None else taken(part, rows) for part in block)
 
 
 def _labelled(block: tuple) -> tuple:
@@ -142,7 +165,7 @@ def survey(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
             "rows, which plans the steps (a guess will do)."
         )
     sample = _chosen(passes.head(settings.sample_size), slice(settings.sample_size))
-    return StreamSurvey(classes, n_rows, sample)
+    return StreamSurvey(classes, n_rows, sample, np.arange(count(sample)))
 
 
 def _survey_of_all(passes: StreamPasses, settings: StreamSettings, rng) -> StreamSurvey:
@@ -157,16 +180,19 @@ def _survey_of_all(passes: StreamPasses, settings: StreamSettings, rng) -> Strea
                 classes = [np.unique(np.concatenate(classes))]
     if found is None:
         found = np.unique(np.concatenate(classes))
-    return StreamSurvey(found, settings.n_rows or reservoir.n_rows, reservoir.sample())
+    n_rows, sample = settings.n_rows or reservoir.n_rows, reservoir.sample()
+    return StreamSurvey(found, n_rows, sample, reservoir.places())
 
 
 class StreamProgress:
     """Progress of a run over a stream, a step for each buffer."""
 
-    def __init__(self, estimator, n_rows: int, settings: StreamSettings, n_buffers):
+    def __init__(self, learner, n_rows: int, settings: StreamSettings, n_buffers):
         n_steps = settings.epochs * n_buffers
-        self._progress = Progress(estimator, n_steps, every=_SECONDS_BETWEEN_LINES)
-        self._estimator = estimator
+        self._learner, self._estimator = learner, learner.estimator
+        self._progress = Progress(
+            self._estimator, n_steps, every=_SECONDS_BETWEEN_LINES
+        )
         self._n_rows, self._epochs = n_rows, settings.epochs
         self._learned = self._steps = 0
 
@@ -184,10 +210,10 @@ class StreamProgress:
     def _text(self, epoch: int, row: int) -> str:
         speed = self._learned / self._progress.seconds
         left = max(0, (self._epochs - epoch) * self._n_rows - row) / speed
-        objective = self._estimator.objective_history_[-1]
         return (
             f"epoch {epoch + 1}/{self._epochs}, row {row:,} of {self._n_rows:,}: "
-            f"objective {objective:.4g}, {speed:,.0f} rows/s, {left:.0f} s left"
+            f"objective {self._learner.objective:.4g}, {speed:,.0f} rows/s, "
+            f"{left:.0f} s left"
         )
 
     def _attributes(self) -> dict:
@@ -201,7 +227,8 @@ class StreamProgress:
 class StreamRun:
     """A run over a stream: its position, and how it goes on.
 
-    ``learner`` learns from blocks: a :class:`locallin.methods.skeleton.StreamLearner`.
+    ``learner`` learns from blocks: a :class:`locallin.methods.skeleton.StreamLearner`,
+    or what has its methods.
     """
 
     def __init__(self, learner, source: Batches, settings: StreamSettings, checkpoint):
@@ -226,11 +253,11 @@ class StreamRun:
         if self._checkpoints is not None and self._resume(self._checkpoints):
             return
         estimator, settings = self._estimator, self._settings
-        if not (estimator.warm_start and hasattr(estimator, "coef_")):
+        if not (estimator.warm_start and estimator.__sklearn_is_fitted__()):
             forget(estimator)
-        classes, self._n_rows, sample = survey(self._passes, settings, self._rng)
-        plan = self._n_rows, settings.epochs
-        self._learner.begin(sample, classes, *plan, self._rng)
+        found = survey(self._passes, settings, self._rng)
+        self._n_rows = found.n_rows
+        self._learner.begin(found, settings.epochs, self._rng)
 
     def _resume(self, checkpoints: Checkpoints) -> bool:
         """Go on from a checkpoint; False where there is none."""
@@ -256,14 +283,16 @@ class StreamRun:
     def learn(self) -> bool:
         """Learn to the end; True where Ctrl-C ended it before."""
         try:
-            return self._learn()
+            interrupted = self._learn()
         except KeyboardInterrupt:
-            return True
+            interrupted = True
+        self._learner.settle()
+        return interrupted
 
     def _learn(self) -> bool:
         settings = self._settings
         n_buffers = -(-self._n_rows // settings.buffer_size)
-        progress = StreamProgress(self._estimator, self._n_rows, settings, n_buffers)
+        progress = StreamProgress(self._learner, self._n_rows, settings, n_buffers)
         while self._epoch < settings.epochs:
             blocks = regrouped(self._passes.blocks(self._row), settings.buffer_size)
             for number, block in enumerate(blocks, 1):
@@ -283,7 +312,7 @@ class StreamRun:
 
     def _learn_from(self, block: tuple) -> bool:
         last_pass = self._epoch + 1 == self._settings.epochs
-        return self._learner.learn(block, self._rng, last_pass=last_pass)
+        return self._learner.learn(block, self._rng, last_pass=last_pass, row=self._row)
 
     def _save(self) -> None:
         if self._checkpoints is None:
@@ -307,6 +336,15 @@ def _identity(estimator, settings: StreamSettings, first: tuple) -> dict[str, st
     given |= settings._asdict()
     del given["checkpoint_every"]
     X, *beside = first
-    given["the first row"] = X.toarray() if sparse.issparse(X) else X, *beside
+    given["the first row"] = as_values(X), *beside
     hashes = {name: joblib.hash(value) for name, value in given.items()}
     return {"estimator": type(estimator).__name__, **hashes}
+
+
+def learn_from_stream(learner, source: Batches, settings: StreamSettings, checkpoint):
+    """Let a learner go through a stream; Ctrl-C leaves what it has reached."""
+    settings.check()
+    with interruptible(learner.estimator) as run:
+        stream = StreamRun(learner, source, settings, checkpoint)
+        stream.start()
+        run.interrupted = stream.learn()

@@ -1,0 +1,220 @@
+"""Settings of local models for a table, and members that have them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from locallin.encoding.table import TableEncoder
+from locallin.engine.matrix import as_rows
+from locallin.engine.sklearn_api import safe_indexing
+from locallin.kernels.rows import squared_row_norms
+
+# Features up to which a linear metric is learned.
+_MOST_MAPPED = 4096
+# Columns up to which their numbers may be put into bins.
+_MOST_BINNED = 400
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """Rows as a user gave them, y as its task takes it, and weights.
+
+    Rows of one of the ``groups``, where there are some, are held out together. Where
+    they are a sample, ``planned`` is the number of all rows.
+    """
+
+    X: Any
+    y: np.ndarray
+    task: Any
+    weights: np.ndarray
+    seed: int
+    groups: np.ndarray | None = None
+    planned: int | None = None
+
+    @property
+    def n_planned(self) -> int:
+        """Rows that are learned from in the end."""
+        return self.planned or len(self)
+
+    def in_groups(self, groups: np.ndarray | None) -> "TrainingRows":
+        """The same rows, in groups."""
+        return replace(self, groups=groups)
+
+    def take(self, chosen: np.ndarray) -> "TrainingRows":
+        """Some of the rows."""
+        X = safe_indexing(self.X, chosen)
+        groups = None if self.groups is None else self.groups[chosen]
+        y, weights = self.y[chosen], self.weights[chosen]
+        return replace(self, X=X, y=y, weights=weights, groups=groups)
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Settings: bins of a number (0: it is standardised), local models, penalty.
+
+    ``strength`` multiplies the penalty that the rule for the number of rows gives;
+    ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
+    the rows in which they learn, and ``anchor_rate`` is the step of their anchors.
+    """
+
+    loss: str
+    n_bins: int = 8
+    n_anchors: int = 16
+    strength: float = 1.0
+    metric: str | None = "linear"
+    passes: int = 8
+    anchor_rate: float | str = "auto"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The settings by name."""
+        return asdict(self)
+
+
+def new_encoder(encoder, task, n_bins: int, seed: int):
+    """The encoder that a choice asks for, not fitted; None for none."""
+    if encoder is not None:
+        return clone(encoder)
+    return TableEncoder(
+        numbers="piecewise" if n_bins else task.plain_numbers,
+        n_bins=n_bins or 8,
+        target_means="auto",
+        target_type=task.target_type,
+        sparse_output="auto",
+        random_state=seed,
+    ).set_output(transform="default")
+
+
+def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
+    """A fitted encoder, None for sparse rows without one, and what it returns."""
+    if encoder is None and sparse.issparse(rows.X):
+        return None, rows.X
+    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed)
+    return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
+
+
+def encoded_matrix(encoder, found, n_rows: int):
+    """What an encoder returns for so many rows, as a matrix of finite numbers."""
+    name = type(encoder).__name__
+    X = check_array(
+        found,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_min_features=0,
+        input_name=f"X after {name}",
+    )
+    if X.shape[0] != n_rows:
+        raise ValueError(f"{name} returns {X.shape[0]} rows for {n_rows}.")
+    return X
+
+
+def new_member(task, choice: Choice, X, y, weights, n_jobs, planned: int | None = None):
+    """A local model with the settings of a choice, for encoded rows.
+
+    ``planned`` is the number of all rows, where these are a sample.
+    """
+    n_rows = planned or int(np.count_nonzero(weights))
+    square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
+    alpha = choice.strength * square * task.alpha(n_rows, y) / n_rows
+    mapped = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
+    return task.member(
+        choice.n_anchors,
+        metric=choice.metric if mapped else None,
+        loss=choice.loss,
+        alpha=alpha,
+        # A weaker penalty of the intercepts would predict as well, and leave to them
+        # what can be told by the columns.
+        intercept_scaling=1.0,
+        diversity=0.0,
+        max_iter=choice.passes,
+        anchor_rate=choice.anchor_rate,
+        # Smaller ones are no better here, and cost three times as much.
+        batch_size=32 if n_rows < 2048 else "auto",
+        n_jobs=n_jobs,
+    )
+
+
+def member_seeds(seed: int, n_members: int) -> list[int]:
+    """A seed for each member."""
+    return np.random.RandomState(seed).randint(2**31 - 1, size=n_members).tolist()
+
+
+def usual_choice(n_rows: int, loss: str) -> Choice:
+    """Settings by the number of rows alone."""
+    return Choice(
+        loss=loss,
+        n_bins=8 if n_rows >= 1000 else 0,
+        n_anchors=int(np.clip(n_rows // 50, min(4, n_rows), 256)),
+        strength=3.0 if n_rows < 20_000 else 1.0,
+        passes=15,
+    )
+
+
+class Begun(NamedTuple):
+    """A fitted encoder, what it returned, that as a matrix, and a member to clone."""
+
+    encoder: Any
+    output: Any
+    X: Any
+    member: Any
+
+
+def begin_choice(rows: TrainingRows, choice: Choice, encoder, n_jobs) -> Begun:
+    """Fit the encoder to all rows, and make a member that is not fitted."""
+    fitted, found = encode(rows, encoder, choice.n_bins)
+    X = encoded_matrix(fitted, found, len(rows))
+    if not X.shape[1]:
+        raise ValueError(
+            f"{type(fitted).__name__} leaves nothing of the columns of X, which are "
+            "constant, empty or ignored: pass columns that tell rows apart."
+        )
+    member = new_member(
+        rows.task, choice, X, rows.y, rows.weights, n_jobs, rows.planned
+    )
+    return Begun(fitted, found, X, member)
+
+
+def new_members(rows: TrainingRows, begun: Begun, n_members: int) -> list:
+    """Members that are not fitted, each with its seed."""
+    seeds = member_seeds(rows.seed, n_members)
+    return [clone(begun.member).set_params(random_state=seed) for seed in seeds]
+
+
+def mean_of(rows: TrainingRows, begun: Begun, members: list, n_members: int):
+    """The mean of fitted members."""
+    model = rows.task.mean(begun.member, members, n_members, rows.seed)
+    # The encoder may give names to what it returns, now as later.
+    validate_data(model, begun.output, reset=True, skip_check_array=True)
+    return model
+
+
+def fit_members(members: list, fit: Callable[[Any], bool], deadline: float) -> list:
+    """Fit members one after the other; fewer where time is short or ``fit`` says so."""
+    began = time.monotonic()
+    fitted: list = []
+    for member in members:
+        spent = time.monotonic() - began
+        if fitted and time.monotonic() + spent / len(fitted) > deadline:
+            break
+        enough = fit(member)
+        fitted.append(member)
+        if enough:
+            break
+    return fitted
+
+
+def narrow(choice: Choice, X) -> Choice:
+    """A choice without bins where there are too many columns to put into."""
+    shape = np.shape(X[:1] if hasattr(X, "__getitem__") else np.asarray(X))
+    many = len(shape) == 2 and shape[1] > _MOST_BINNED
+    return replace(choice, n_bins=0) if many else choice
