@@ -114,3 +114,67 @@ def test_bad_files_name_the_line(tmp_path, capsys):
     assert "one class only" in capsys.readouterr().err
     assert main(["train", "-", str(tmp_path / "m"), "--stream"]) == 2
     assert "give a file" in capsys.readouterr().err
+
+
+@pytest.fixture
+def guests(tmp_path, monkeypatch):
+    """A table with text, gaps and dates, and a label that they tell."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(5)
+    n = 500
+    room = rng.choice(["single", "double", "suite"], n)
+    age = rng.integers(18, 80, n).astype(float)
+    day = np.datetime64("2024-01-01") + rng.integers(0, 300, n)
+    table = pandas.DataFrame(
+        {"Guest": np.arange(n), "Age": age, "Room": room, "Arrival": day.astype(str)}
+    )
+    table["Bill"] = age * np.where(room == "suite", 3.0, 1.0)
+    table["Back"] = np.where((room == "suite") ^ (age > 60), "yes", "no")
+    table.loc[::9, "Age"] = np.nan
+    table.loc[::11, "Room"] = None
+    table.to_csv("guests.csv", index=False)
+    table.to_parquet("guests.parquet")
+    return table
+
+
+@pytest.mark.parametrize("method", ["local", "du"])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_with_text_and_gaps(guests, capsys, method, kind):
+    fast, proba = ["--n-anchors", "10"], ["--output", "scores"]
+    if method == "local":
+        fast, proba = ["--effort", "0"], ["--proba"]
+    data = f"guests.{kind}", "m.skops", "--label", "Back", "--ignore", "Bill"
+    options = [*data, "--id", "Guest", "--stream", "--method", method, *fast]
+    result = train(capsys, *options, "--epochs", "20")
+    assert result["rows"] == 500
+    assert result["training_accuracy"] > 0.8
+    assert main(["evaluate", "m.skops", f"guests.{kind}", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["accuracy"] == pytest.approx(result["training_accuracy"])
+    assert main(["predict", "m.skops", f"guests.{kind}", *proba]) == 0
+    assert capsys.readouterr().out.startswith("Guest,")
+
+
+def test_numbers_of_a_table_in_blocks(guests, capsys):
+    options = ["--label", "Bill", "--task", "regression", "--ignore", "Back"]
+    options += ["--stream", "--method", "local", "--effort", "0", "--epochs", "20"]
+    result = train(capsys, "guests.csv", "m.skops", *options)
+    assert result["training_r2"] > 0.6
+
+
+def test_what_tables_in_blocks_refuse(guests, capsys):
+    command = ["train", "guests.csv", "m.skops", "--stream", "--method", "local"]
+    assert main([*command, "--label", "Back", "--scale", "norm"]) == 2
+    assert "--scale norm is for numbers" in capsys.readouterr().err
+    assert main([*command, "--label", "Back", "--categorical", "Rom"]) == 2
+    assert "did you mean 'Room'" in capsys.readouterr().err
+    assert main([*command, "--label", "Back", "--task", "regression"]) == 1
+    assert "learns numbers" in capsys.readouterr().err
+
+
+def test_rows_of_numbers_for_the_method_of_tables(digits_file, tmp_path, capsys):
+    options = ["--stream", "--method", "local", "--effort", "0", "--epochs", "3"]
+    result = train(capsys, digits_file, tmp_path / "m.skops", *options)
+    assert result["training_accuracy"] > 0.9

@@ -114,8 +114,8 @@ def _add_train(add, methods) -> None:
     blocks.add_argument(
         "--stream",
         action="store_true",
-        help="learn from DATA (a file, a folder or a pattern) in blocks; for du, sapl "
-        "and ml3, and for ll with --solver sgd",
+        help="learn from DATA (a file, a folder or a pattern) in blocks; for local, "
+        "du, sapl and ml3, and for ll with --solver sgd",
     )
     blocks.add_argument(
         "--epochs",

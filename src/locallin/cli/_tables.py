@@ -41,8 +41,8 @@ def signs_of(args, about: dict[str, Any] | None = None) -> Signs:
     return Signs(decimal, thousands)
 
 
-def read_kinds(args, table: Any, columns: Columns) -> dict[str, str]:
-    """What each column of a training file is."""
+def given_kinds(args, table: Any, columns: Columns) -> dict[str, str]:
+    """What options say of columns."""
     given: dict[str, str] = {}
     for option, kind in _GIVEN:
         for column in getattr(args, option):
@@ -52,11 +52,21 @@ def read_kinds(args, table: Any, columns: Columns) -> dict[str, str]:
                     f"{name!r} cannot be both --{option} and {given[name]}"
                 )
             given[name] = kind
-    signs = signs_of(args)
+    return given
+
+
+def read_kinds(args, table: Any, columns: Columns) -> dict[str, str]:
+    """What each column of a training file is."""
+    given, signs = given_kinds(args, table, columns), signs_of(args)
     kinds = find_kinds(table, given, signs)
-    for doubt in doubts(table, kinds, signs):
-        note(doubt)
+    tell_doubts(args, table, kinds)
     return kinds
+
+
+def tell_doubts(args, table: Any, kinds: dict[str, str]) -> None:
+    """Say what to know of text that may be meant as numbers."""
+    for doubt in doubts(table, kinds, signs_of(args)):
+        note(doubt)
 
 
 def _name_of(column: str | int, option: str, columns: Columns, names: list[str]) -> str:

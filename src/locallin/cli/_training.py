@@ -109,7 +109,7 @@ def training_data(args) -> tuple[LabelledRows, Any, dict[str, Any]]:
         y = as_numbers(args, y)
     else:
         check_classes(args, np.unique(y))
-    label, n_rows = _label_place(columns), len(y)
+    label, n_rows = label_place(columns), len(y)
     if is_table(X):
         kinds = read_kinds(args, X, columns)
         names = list(kinds)
@@ -195,7 +195,7 @@ def _widened(args, X):
     return X
 
 
-def _label_place(columns: Columns) -> str | int:
+def label_place(columns: Columns) -> str | int:
     """The place of the label in a file to predict."""
     if columns.label_name is not None:
         return columns.label_name
@@ -323,7 +323,7 @@ def fit_model(
     classifier = pipeline[-1]
     verbose = classifier.verbose
     if isinstance(classifier, TableEstimator) and sys.stderr.isatty():
-        classifier.set_params(verbose=max(verbose, 1))  # it has no bar, but lines
+        classifier.set_params(verbose=max(verbose, 1))  # lines tell more than a bar
     with _progress_bar(classifier):
         interrupted = was_interrupted(
             classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
@@ -360,7 +360,7 @@ def was_interrupted(classifier, fit) -> bool:
 
 def is_left(model) -> bool:
     """Whether a fit has left a model."""
-    return any(hasattr(model, name) for name in ("classes_", "target_scale_"))
+    return any(hasattr(model, name) for name in ("classes_", "target_scale_", "model_"))
 
 
 def ending(began: float, interrupted: bool) -> dict[str, Any]:

@@ -72,6 +72,11 @@ class Batches:
         """The names of the features, or None."""
         return self._origin.about.names
 
+    @property
+    def kinds(self) -> dict[str, str]:
+        """What the columns of tables are, by name; empty where files tell nothing."""
+        return getattr(self._origin, "kinds", {})
+
     def __repr__(self) -> str:
         return f"Batches({self.name!r}, size={self.size})"
 

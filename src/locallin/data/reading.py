@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from locallin.data._origins import open_table
+from locallin.data._origins import files_of, open_table
 from locallin.data.batching import make_batches
 from locallin.data.blocks import joined
 from locallin.data.columns import Columns, as_labels, label_kind
@@ -113,6 +113,15 @@ def load(path, options: Options, classes=None) -> tuple[Data, Columns, Any]:
             y = as_labels(table.name, y, label_kind(y if classes is None else classes))
         data = Data(X, y, table.columns.names)
         return data, table.columns, weights[0] if weights else None
+
+
+def head(source, options: Options) -> tuple[Any, Columns]:
+    """The first rows of files, and which columns were taken."""
+    with open_table(files_of(source)[0], options) as table:
+        X, *_ = next(iter(table.blocks(_BLOCK)), (None,))
+        if X is None:
+            raise DataError(f"{table.name} has no rows.")
+        return X, table.columns
 
 
 def blocks(path, size: int, options: Options, classes=None) -> Iterator[tuple]:
