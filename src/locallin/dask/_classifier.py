@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from locallin.dask._blocks import check_rows, is_frame
 from locallin.dask._fit import ClusterFit
 from locallin.dask._predict import accuracy, is_lazy, lazily
+from locallin.dask._tables import fit_table
 from locallin.engine.progress import Progress, warn_not_converged
 from locallin.engine.sklearn_api import (
     HasMethods,
@@ -19,11 +20,13 @@ from locallin.engine.sklearn_api import (
     clone_without_callbacks,
     fitted_attributes,
     interruptible,
+    unchanged_on_error,
     validate_parameters,
     with_callbacks,
 )
 from locallin.methods.joint import JointClassifier
 from locallin.methods.rounds import check_block_learner
+from locallin.methods.tables import TableEstimator
 from locallin.solvers.convex import Stall
 
 
@@ -41,10 +44,11 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : classifier
-        ``SAPLClassifier``, ``DULLSVMClassifier``, ``ML3Classifier`` or
-        ``LLSVMClassifier(solver="sgd")``, without early stopping and
-        ``init="convex"``, which need all rows at once. ``max_iter`` is the number of
-        epochs, ``n_jobs`` are threads within a task; ``warm_start``, ``verbose`` and
+        ``LocallyLinearClassifier``, which takes raw tables and chooses its settings on
+        a sample of 20,000 rows, ``SAPLClassifier``, ``DULLSVMClassifier``,
+        ``ML3Classifier`` or ``LLSVMClassifier(solver="sgd")``, without early stopping
+        and ``init="convex"``, which need all rows at once. ``max_iter`` is the number
+        of epochs, ``n_jobs`` are threads within a task; ``warm_start``, ``verbose`` and
         callbacks are those of the estimator.
     n_shards : int, default=2
         Parts of the data that are learned from at the same time: more workers than
@@ -118,8 +122,9 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : dask array or dataframe of shape (n_samples, n_features)
-            Training data, cut by rows only; blocks are dense or CSR matrices. Sizes of
-            blocks may be unknown, and blocks may be empty.
+            Training data, cut by rows only; blocks are dense or CSR matrices, and
+            frames with text and gaps for ``LocallyLinearClassifier``. Sizes of blocks
+            may be unknown, and blocks may be empty.
         y : dask array or series of shape (n_samples,)
             Classes. A block need not contain all of them.
         sample_weight : dask array or series of shape (n_samples,), default=None
@@ -137,10 +142,29 @@ class ClusterClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         TimeoutError
             Where the cluster has no worker for ``timeout`` seconds.
         """
+        if isinstance(self.estimator, TableEstimator):
+            with unchanged_on_error(self):
+                self._fit_table(X, y, sample_weight)
+            return self
         with interruptible(self) as run:
             fit = self.prepare(X, y, sample_weight)
             run.interrupted = _run_epochs(self.estimator, fit, self._keep)
         return self
+
+    def _fit_table(self, X, y, sample_weight) -> None:
+        """Choose on a sample, and fit the members, one after the other."""
+        validate_parameters(self)
+        validate_parameters(self.estimator)
+        validate_data(self, X._meta if is_frame(X) else X, skip_check_array=True)
+
+        def fit_member(member, rows):
+            one = ClusterClassifier(
+                member, n_shards=self.n_shards, timeout=self.timeout
+            )
+            return one.fit(*rows).estimator_
+
+        data = X, y, sample_weight
+        self.estimator_ = fit_table(self.estimator, data, fit_member)
 
     def prepare(self, X, y, sample_weight=None) -> ClusterFit:
         """Check everything, and count rows and classes; ``fit`` begins with it.

@@ -25,6 +25,7 @@ class TableLearner:
 
     def __init__(self, estimator: Any):
         self.estimator = estimator
+        self._sparse = False
 
     @property
     def members(self) -> list[StreamLearner]:
@@ -80,6 +81,7 @@ class TableLearner:
         block = begun.X, rows.task.told(rows.y), rows.weights
         for member in members:
             learn(StreamLearner(member), block, classes, held)
+        self._sparse = sparse.issparse(begun.X)
         model = mean_of(rows, begun, members, chosen.n_members)
         estimator._adopt(begun.encoder, model, chosen)
         if len(held):
@@ -95,12 +97,7 @@ class TableLearner:
         ``row`` is where it begins in the stream: rows of the sample have means of the
         target from other rows, and some of them are held out.
         """
-        encoded = self._encoded(block, row)
-        n_rows = encoded[0].shape[0]
-        places = vars(self.estimator).get("_held_out", {}).get("places", ())
-        if len(places):
-            start, stop = np.searchsorted(places, [row, row + n_rows])
-            encoded = _chosen(encoded, without(n_rows, places[start:stop] - row))
+        encoded = self.encoded(block, row)
         return encoded[0].shape[0] > 0 and any(
             learner.learn(encoded, rng, last_pass=last_pass) for learner in self.members
         )
@@ -115,6 +112,23 @@ class TableLearner:
         self.judge()
         return interrupted
 
+    def encoded(self, block: tuple, row: int) -> tuple:
+        """Rows of a block that begins at a row of the stream, as members learn them."""
+        found = self._encoded(block, row)
+        n_rows = found[0].shape[0]
+        held = self._held_in(row, row + n_rows)
+        return _chosen(found, without(n_rows, held - row)) if len(held) else found
+
+    def _held_in(self, start: int, stop: int) -> np.ndarray:
+        """Places of held-out rows in a part of the stream."""
+        kept = vars(self.estimator).get("_held_out", {})
+        places = kept.get("places", np.empty(0, np.int64))
+        return places[slice(*np.searchsorted(places, [start, stop]))]
+
+    def count_held(self, start: int, stop: int) -> int:
+        """Number of held-out rows in a part of the stream."""
+        return len(self._held_in(start, stop))
+
     def _encoded(self, block: tuple, row: int | None) -> tuple:
         X, y, weights = (*block, None)[:3]
         estimator = self.estimator
@@ -122,6 +136,10 @@ class TableLearner:
         if row is not None and "_cross_fitted" in vars(estimator):
             encoded = with_cross_fitted(encoded, estimator._cross_fitted, row)
         return encoded, y, estimator._weighed(y, weights)
+
+    def replace_members(self, members: list) -> None:
+        """Take members that were fitted elsewhere, with the same settings."""
+        self.estimator.model_.members_ = members
 
     def finish(self) -> None:
         """Drop what only a stream under way needs."""
@@ -149,6 +167,11 @@ class TableLearner:
         model.members_ = [copy(member) for member in model.members_]
         for member in model.members_:
             member._detach()
+
+    @property
+    def gives_sparse(self) -> bool:
+        """Whether members see sparse rows, as far as the sample tells."""
+        return self._sparse
 
     @property
     def objective(self) -> float:
