@@ -1,4 +1,4 @@
-"""Take fitted models elsewhere: C, ONNX, smaller copies and safe files.
+"""Take fitted models elsewhere: C, ONNX, smaller copies, safe files and cards.
 
 Nothing here is imported with the package. ``to_c`` and ``compress`` need no more than
 the library itself; ``to_onnx`` needs the extra [onnx], ``save`` and ``load`` need [io]
@@ -6,6 +6,7 @@ the library itself; ``to_onnx`` needs the extra [onnx], ``save`` and ``load`` ne
 """
 
 from locallin.export.c import to_c
+from locallin.export.card import model_card
 from locallin.export.files import load, save, trusted_types
 from locallin.export.onnx import to_onnx
 from locallin.export.size import CompressedClassifier, compress
@@ -14,6 +15,7 @@ __all__ = [
     "CompressedClassifier",
     "compress",
     "load",
+    "model_card",
     "save",
     "to_c",
     "to_onnx",
