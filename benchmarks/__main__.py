@@ -17,6 +17,7 @@ BENCHMARKS = {
     "mixed": "raw tables with categories, gaps and dates, beside boosters",
     "domains": "named domains beside LightGBM and EBM: AUC, time, size",
     "serving": "one row from an exported graph, with reasons, beside Python",
+    "encoding": "cost of encoding a table beside reading it, and in C",
     "regression": "raw tables whose target is a number, beside boosters and others",
     "loess": "one dimension and up to a million rows, beside LOWESS and splines",
     "peers": "error, time, memory and size of models beside those of peers",

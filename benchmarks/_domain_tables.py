@@ -120,3 +120,23 @@ def serving() -> str:
         for way, entry in ways.items()
     ]
     return markdown(["", "", "one row, us: least", "median", "file, kB"], rows)
+
+
+def encoding() -> str:
+    """What a raw table costs beside reading it, and a row of it in C."""
+    rows = []
+    for data, entry in read("encoding").items():
+        whole, bare = entry.get("c_microseconds"), entry.get("bare_c_microseconds")
+        in_c = [f"{whole:.2f}", f"{bare:.2f}", f"{whole / bare:.2f}"] if bare else []
+        rows.append(
+            [
+                data,
+                f"{entry['rows']:,}",
+                entry["columns"],
+                f"{entry['fit_transform_by_read_csv']:.2f}",
+                f"{entry['transform_by_read_csv']:.2f}",
+                *(in_c or ["", "", ""]),
+            ]
+        )
+    head = ["", "rows", "columns", "fit_transform / read_csv", "transform / read_csv"]
+    return markdown([*head, "row in C, us", "bare model, us", "ratio"], rows)

@@ -302,6 +302,7 @@ TABLES = {
     "beside boosters": of_domains.boosters,
     "beside SVC": of_domains.machines,
     "serving": of_domains.serving,
+    "encoding": of_domains.encoding,
     "loess": loess,
     "regression": regression,
     "regression, summary": regression_summary,

@@ -1,3 +1,5 @@
+import logging
+
 import numpy as np
 import pytest
 from hypothesis import settings
@@ -6,6 +8,15 @@ from sklearn.datasets import load_digits, make_moons
 # The same examples in every run: a red test is then a change in the code.
 settings.register_profile("locallin", derandomize=True, deadline=None)
 settings.load_profile("locallin")
+
+
+@pytest.fixture(autouse=True)
+def logger_as_it_was():
+    """What a test, or an example of the docs, does to the logger ends with it."""
+    yield
+    logger = logging.getLogger("locallin")
+    logger.setLevel(logging.NOTSET)
+    logger.handlers.clear()
 
 
 @pytest.fixture(scope="session")

@@ -26,10 +26,12 @@ from benchmarks import (
     covtype,
     distill,
     domains,
+    encoding,
     export,
     few_labels,
     files,
     groups,
+    loess,
     mixed,
     objectives,
     peers,
@@ -213,7 +215,10 @@ def tiny():
             ),
         }
         patch.setattr(mixed, "peers", lambda n_jobs=2: makers)
+        patch.setattr(loess, "ROWS", (300,))
         patch.setattr(domains, "DOMAINS", {"birds": "penguins"})
+        for name, value in {"SETS": ("penguins",), "REPEATS": 1, "PASSES": 1}.items():
+            patch.setattr(encoding, name, value)
         patch.setattr(serving, "SETS", {"loans": lambda: serving.loans(120)})
         patch.setattr(serving, "REPEATS", 1)
         quickly = LocallyLinearClassifier(time_limit=0.01, random_state=0)

@@ -70,12 +70,11 @@ def test_steps_without_end_are_no_model(tmp_path, rows, capsys):
 
 @pytest.fixture
 def full_disk():
-    """Files cannot grow beyond 10 kB."""
+    """A function after which files cannot grow beyond 10 kB, nor kernels be kept."""
     resource = pytest.importorskip("resource")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
-    yield
+    yield lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     signal.signal(signal.SIGXFSZ, handler)
 
@@ -86,6 +85,7 @@ def test_a_full_disk_leaves_the_last_predictions(tmp_path, kind, digits, full_di
     model = LLSVMClassifier(3, max_iter=2, tol=None, random_state=0).fit(X, y)
     path = tmp_path / f"scores.{kind}"
     write_predictions(model, (X[:2],), path, method="decision_function")
+    full_disk()
     before = path.read_bytes()
     with pytest.raises(OSError, match=rf"scores\.{kind}"):
         write_predictions(model, (X,), path, method="decision_function")
@@ -100,6 +100,7 @@ def test_a_full_disk_leaves_the_last_model_and_checkpoint(tmp_path, full_disk):
     path = tmp_path / "model.skops"
     save({"model": 1}, path)
     model = LLSVMClassifier(60, max_iter=2, tol=None, random_state=0).fit(X, y)
+    full_disk()
     with pytest.raises(OSError, match=r"model\.skops"):
         save(model, path)
     assert load(path) == {"model": 1}

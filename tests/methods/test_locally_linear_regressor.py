@@ -188,7 +188,7 @@ def test_regions_have_r2_in_place_of_accuracy(numbers):
     assert "classes" not in frame.columns
     assert regions(model, X)[0].r2 is None
     assert feature_importances(model).shape == (4,)
-    with pytest.raises(TypeError, match="counterfactual needs a classifier"):
+    with pytest.raises(ValueError, match="needs the number to reach"):
         counterfactual(model, X[:1])
 
 

@@ -266,11 +266,11 @@ def diversity_gradient(
     """
     out = np.empty_like(coef) if out is None else out
     flat = coef.reshape(len(coef), -1)
-    squares, directions = _spectrum(flat)
-    trace = squares.sum()
-    if not trace > 0.0:
+    if not 0.0 < np.vdot(flat, flat) < np.inf:  # what is infinite is told elsewhere
         out.fill(0.0)
         return out
+    squares, directions = _spectrum(flat)
+    trace = squares.sum()
     m = len(flat)
     ridge = RIDGE * trace / m
     values = squares + ridge
