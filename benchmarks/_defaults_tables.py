@@ -59,18 +59,18 @@ def summary() -> str:
     times = column("batch_microseconds_per_row", "untuned")
     sizes = column("model_bytes", "untuned")
     ranks, normalised = average_ranks(errors), mean_normalised(errors)
-    loss_ranks = average_ranks(losses) if losses else {}
+    loss_ranks = average_ranks(losses) if len(losses) > 2 else {}
     rows = []
     for method in sorted(errors, key=ranks.get):
-        size = sizes.get(method, {}).values()
+        size, time = (list(of.get(method, {}).values()) for of in (sizes, times))
         rows.append(
             [
                 method,
                 ranks[method],
                 f"{normalised[method]:.2f}",
                 loss_ranks.get(method, ""),
-                f"{np.median(list(times[method].values())):.2g}",
-                f"{np.median(list(size)) / 1e3:.3g}" if size else "",
+                f"{np.median(time):.2g}" if time else "",
+                f"{np.median(size) / 1e3:.3g}" if size else "",
             ]
         )
     head = ["", "average rank, error", "normalised error", "average rank, log loss"]
@@ -92,7 +92,9 @@ def pairs() -> str:
                     f"{beside['mean_difference']:+.2f}",
                     f"{beside['ahead']} of {beside['sets']}",
                     f"{beside['p']:.3g}",
-                    f"{median_ratio(times[peer], times[method]):.2g}",
+                    f"{median_ratio(times[peer], times[method]):.2g}"
+                    if method in times
+                    else "",
                 ]
             )
     head = ["", "peer", "difference of errors", "ahead", "Wilcoxon's p"]

@@ -109,6 +109,7 @@ def rank_and_time() -> plt.Figure:
     points = {
         method: (float(np.median(list(times[method].values()))), rank)
         for method, rank in average_ranks(ranked()).items()
+        if method in times
     }
     figure, axis = plt.subplots(figsize=(7.5, 5))
     axis.plot(*zip(*front(points.values()), strict=True), color=FRONT, zorder=0)
