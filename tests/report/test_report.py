@@ -674,3 +674,14 @@ def test_the_top_is_in_plain_words(blobs):
     assert "<h1>Model report</h1>" in top
     assert f"8 local linear models, 2 classes, asked about {len(X)} rows" in top
     assert "Classifier" not in top
+
+
+def test_parts_are_told_where_asked_for(moons, capsys):
+    X, y = moons
+    clf = LLSVMClassifier(5, random_state=0).fit(X, y)
+    silent = report(clf, X, y, rows=3)
+    assert capsys.readouterr().out == ""
+    assert report(clf, X, y, rows=3, verbose=1) == silent
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "[report] predicting 300 rows"
+    assert lines[-1] == "[report] explaining 3 rows"

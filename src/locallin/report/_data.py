@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import cycle
@@ -156,14 +156,16 @@ def collect(
     random_state,
     first_row: int,
     row_names: list[str] | None = None,
+    say: Callable[[str], None],
 ) -> ReportData:
-    """Evaluate, ask the local models, explain some rows."""
+    """Evaluate, ask the local models, explain some rows; ``say`` what is begun."""
     classifier = model_in(estimator, "report")[1]
     if sparse.issparse(X):
         X = sound_matrix(X).tocsr()
     n_rows = count_rows(X)
     rng = check_random_state(random_state)
     evaluation: Evaluation | NumberEvaluation
+    say(f"predicting {n_rows:,} rows")
     if is_regressor(classifier):
         blocks = partial(_blocks, classifier, X)
         evaluation = evaluated_numbers(estimator, classifier, blocks, y)
@@ -173,20 +175,21 @@ def collect(
     chosen = chosen_rows(evaluation, n_rows if rows is None else rows, rng)
     places = _region_rows(classifier, evaluation, rng)
     sample = rows_at(X, places)
+    say(f"describing the local models on {len(places):,} rows")
+    labels = None if y is None else y[places]
+    table = regions(estimator, sample, labels, feature_names=feature_names)
+    say("summing up the columns' effects")
+    effects = _effects(estimator, sample, feature_names, rng)
+    say(f"explaining {len(chosen):,} rows")
     return ReportData(
         estimator=estimator,
         classifier=classifier,
         n_rows=n_rows,
         n_features=X.shape[1] if hasattr(X, "shape") else len(X[0]),
         evaluation=evaluation,
-        regions=regions(
-            estimator,
-            sample,
-            None if y is None else y[places],
-            feature_names=feature_names,
-        ),
+        regions=table,
         n_region_rows=len(places),
-        effects=_effects(estimator, sample, feature_names, rng),
+        effects=effects,
         explained=explain_rows(
             estimator,
             rows_at(X, chosen),

@@ -6,6 +6,7 @@ import os
 from html import escape
 
 from locallin.engine.files import replacing
+from locallin.engine.progress import tell
 from locallin.inspection.unwrap import check_count
 from locallin.report._data import Evaluation, ReportData, collect
 from locallin.report._numbers import NumberEvaluation
@@ -74,6 +75,7 @@ def report(
     rows: int | None = 50,
     title: str | None = None,
     random_state=0,
+    verbose: int = 0,
 ) -> Report:
     """Write a page about a fitted model and what it does on a data set.
 
@@ -110,6 +112,8 @@ def report(
     random_state : int, RandomState instance or None, default=0
         Seed of the rows that are drawn: some of those explained, and those for the
         table of local models where X is large.
+    verbose : int, default=0
+        1 prints a line for each part of the page.
 
     Returns
     -------
@@ -141,6 +145,7 @@ def report(
         rows=rows,
         title=title,
         random_state=random_state,
+        verbose=verbose,
     )
     if path is not None:
         with replacing(path) as file:
@@ -159,6 +164,7 @@ def build_report(
     random_state=0,
     first_row: int = 0,
     row_names: list[str] | None = None,
+    verbose: int = 0,
 ) -> tuple[str, ReportData]:
     """The page and its data; the first row of X has the number ``first_row``.
 
@@ -174,5 +180,6 @@ def build_report(
         random_state=random_state,
         first_row=first_row,
         row_names=row_names,
+        say=lambda part: tell(f"[report] {part}", verbose),
     )
     return page(data, "Model report" if title is None else title), data
