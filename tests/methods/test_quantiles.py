@@ -169,3 +169,13 @@ def test_errors_name_what_is_wrong(funnel):
     model = quantiles("sapl", warm_start=True).fit(X, y)
     with pytest.raises(ValueError, match="quantile has 2 levels, but SAPLRegressor"):
         model.set_params(quantile=[0.2, 0.8]).fit(X, y)
+
+
+def test_a_file_whose_level_is_no_number_is_refused(funnel):
+    X, y = funnel[:2]
+    model = DULLSVMRegressor(3, loss="pinball", quantile=0.5, max_iter=2)
+    state = model.fit(X, y).__getstate__()
+    with pytest.raises(ValueError, match="quantile"):
+        DULLSVMRegressor().__setstate__({**state, "quantile": type})
+    with pytest.raises(ValueError, match="must be a number between 0 and 1"):
+        _ = DULLSVMRegressor(loss="pinball", quantile=type).quantile_levels

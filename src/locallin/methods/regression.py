@@ -170,8 +170,15 @@ class EpochRegressor(EpochEstimator, ScoringRegressor):
     @property
     def quantile_levels(self) -> np.ndarray | None:
         """Levels of the quantiles that are predicted side by side, if they are."""
-        is_one = self.loss != "pinball" or isinstance(self.quantile, Real)
-        return None if is_one else np.asarray(self.quantile, float)
+        if self.loss != "pinball" or isinstance(self.quantile, Real):
+            return None
+        try:
+            return np.asarray(self.quantile, float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"quantile={self.quantile!r} must be a number between 0 and 1, or a "
+                "list of such numbers."
+            ) from None
 
     def _known_target(self, classes, *, resume: bool, stream: bool) -> Any:
         if not resume:
