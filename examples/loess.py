@@ -23,7 +23,7 @@ from sklearn.preprocessing import SplineTransformer
 
 from locallin import DULLSVMRegressor, LLSVMRegressor
 
-given = [word for word in sys.argv[1:] if word[0] != "-"]
+given = [] if "-f" in sys.argv else sys.argv[1:]  # -f is a notebook's
 n_rows = next((int(word) for word in given if word.isdigit()), 5000)
 
 # %%

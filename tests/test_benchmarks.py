@@ -214,6 +214,8 @@ def tiny():
                 HistGradientBoostingClassifier(categorical_features="from_dtype")
             ),
         }
+        for name in ("LGBMClassifier", "ExplainableBoostingClassifier"):
+            makers[name] = makers["LogisticRegression"]  # stands in for it
         patch.setattr(mixed, "peers", lambda n_jobs=2: makers)
         patch.setattr(loess, "ROWS", (300,))
         patch.setattr(domains, "DOMAINS", {"birds": "penguins"})

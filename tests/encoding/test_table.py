@@ -193,6 +193,12 @@ def test_thousands_of_levels_stay_few_components():
     assert np.corrcoef(encoder.transform(X)[:, 0], noise)[0, 1] > 0.2
 
 
+def test_a_column_without_a_level_has_means_of_zero():
+    target = Target(np.array([[1.0], [-1.0], [0.0]]), np.array([0, 1, 0]))
+    found = cross_fitted_means(np.full(3, -1, np.int32), 0, target)
+    np.testing.assert_array_equal(found, np.zeros((3, 1)))
+
+
 def test_cross_fitted_means_are_those_of_the_other_folds():
     rng = np.random.RandomState(0)
     target = Target(rng.normal(size=(60, 2)), rng.permutation(60) % 3)

@@ -386,3 +386,15 @@ def test_a_thousand_new_cases(tmp_path):
     found = list(runner.findings(tmp_path, numbered, 1800, done))
     assert not found
     assert len(done) == len(cases.TARGETS)
+
+
+def test_names_in_an_arrow_file_that_are_no_text(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import feather
+
+    path = tmp_path / "a.arrow"
+    table = pyarrow.table({"abcd": [1.0, 2.0], "y": [0, 1]})
+    feather.write_feather(table, path, compression="uncompressed")
+    path.write_bytes(path.read_bytes().replace(b"abcd", b"\xafbcd"))
+    with pytest.raises(DataError, match=r"a\.arrow is not a whole Arrow file"):
+        read(path)

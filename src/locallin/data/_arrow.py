@@ -29,7 +29,7 @@ class _ArrowColumns:
         self._start = 0
         with self._damage():
             schema = self._open(source)
-        header = schema.names
+            header = schema.names
         self.columns = choose_columns(self.name, header, len(header), options)
         self.n_features: int | None = len(self.columns.features)
         self._features = [header[column] for column in self.columns.features]

@@ -90,7 +90,7 @@ def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.n
     sums = own_sums.sum(axis=0) - own_sums - others * centers[:, None]
     means = sums / (others + _PRIOR_ROWS)
     # Rows without a level, and of others, have a mean of zero.
-    means = np.concatenate([means, np.zeros_like(means[:, :1])], axis=1)
+    means = np.pad(means, ((0, 0), (0, 1), (0, 0)))
     known = (codes >= 0) & (codes < n_levels)
     return means[target.folds, np.where(known, codes, -1)]
 
