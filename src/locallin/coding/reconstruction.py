@@ -228,7 +228,7 @@ class LAECoding(ReconstructionCoding):
     """Shares of the k nearest anchors that rebuild the row: local anchor embedding.
 
     g(x) minimises ``|x - sum_j g_j v_j|^2`` over weights that are not negative and sum
-    to one, on the ``n_neighbors`` nearest anchors (LAE, section 3.2 of [1]_): the point
+    to one, on the ``n_neighbors`` nearest anchors (LAE, [1]_): the point
     of the simplex of these anchors that is nearest to the row.
 
     Parameters
@@ -452,7 +452,7 @@ def lasso_minima(quadratics: np.ndarray, prices: np.ndarray) -> np.ndarray:
 def _minima(quadratics: np.ndarray, project: Callable) -> np.ndarray:
     """Minimise a quadratic and what ``project`` stands for, for many at once.
 
-    Projected gradients with Nesterov's momentum, as in Algorithm 1 of the LAE paper,
+    Projected gradients with Nesterov's momentum, as in the LAE paper,
     but with the step of the trace, which bounds the curvature; momentum is dropped
     where it points uphill. Each row rests by itself.
     """

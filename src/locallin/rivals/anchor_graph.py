@@ -34,7 +34,7 @@ class AnchorGraphRegClassifier(ScoringClassifier):
     Each row is written as weights Z on its nearest anchors, and two rows are alike as
     far as they share anchors: the graph is ``W = Z diag(Z' 1)^-1 Z'``, which is never
     formed. Labels live on the anchors, a table A of one column for each class, and the
-    rows have ``F = Z A``. ``fit`` solves (eq. 10 of [1]_, its gamma is alpha)::
+    rows have ``F = Z A``. ``fit`` solves ([1]_, whose gamma is alpha)::
 
         min_A  |Z_l A - Y_l|^2  +  alpha trace(A' Z' L Z A),   L = I - W
 

@@ -270,7 +270,7 @@ def clustered_features(
     """Rows as the equivalent linear SVM sees them.
 
     ``[x / sqrt(shared), 0, .., x, .., 0]`` with x standing for [x; B] and the second x
-    at the place of the row's cluster (section 3.1 of the paper).
+    at the place of the row's cluster.
 
     Parameters
     ----------

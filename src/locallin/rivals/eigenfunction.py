@@ -31,7 +31,7 @@ class EigenFunctionClassifier(ScoringClassifier):
     A function that is smooth where rows are dense is a sum of the first eigenvectors
     of the graph's Laplacian. With many rows these are eigenfunctions of the density,
     and where the density is a product over directions, functions of one direction
-    each, found on a histogram ([1]_, section 2.2). ``fit`` turns the rows into their
+    each, found on a histogram ([1]_). ``fit`` turns the rows into their
     principal directions, takes the functions g_k with the smallest eigenvalues s_k of
     all directions, and solves::
 
@@ -284,7 +284,7 @@ def line_eigenfunctions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenfunctions of the density of a line, without the constant.
 
-    They solve the generalised problem ``(D - P W P) g = s P D' g`` (eq. 2 of the
+    They solve the generalised problem ``(D - P W P) g = s P D' g`` (of the
     paper), where W is the Gaussian affinity of the bins, P the density, and D and D'
     the sums of the columns of P W P and of P W, as diagonal matrices.
 

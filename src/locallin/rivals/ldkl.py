@@ -48,7 +48,7 @@ class LDKLClassifier(EpochClassifier):
 
     A binary tree sends each row to one leaf. The nodes k on its path, from the root
     to the leaf, each have a linear machine w_k and a gate v_k, and together they make
-    the score (section 3 of [1]_)::
+    the score ([1]_)::
 
         f(x) = sum_k I_k(x) tanh(sigma v_k . x) w_k . x
 
@@ -751,7 +751,7 @@ def solve_adam(
 ) -> Solution:
     """Learn for some epochs, from where the state is.
 
-    Section 3.1 of the paper, by mini-batches: the sharpness of the splits and the rate
+    As in the paper, by mini-batches: the sharpness of the splits and the rate
     follow the plan of the state, which is changed in place.
     """
     penalty, history, interrupted = problem.penalty, [], False

@@ -27,7 +27,7 @@ _HALVINGS = 12
 class LocalizedMKLClassifier(ScoringClassifier):
     """Localized multiple kernel learning (L-MKL) with linear kernels.
 
-    m linear machines share a row by gates that see the row (section 3 of [1]_)::
+    m linear machines share a row by gates that see the row ([1]_)::
 
         f(x) = sum_j eta_j(x) w_j . x + b,   eta(x) = softmax(V x + v0)
 
@@ -291,7 +291,7 @@ def first_gates(X: np.ndarray, m: int, init: str, rng) -> np.ndarray:
 def solve_localized_mkl(
     problem: MKLProblem, gates: np.ndarray, *, max_iter: int, tol: float
 ) -> MKLSolution:
-    """Alternate between the SVM and steps of the gates (Algorithm 1 of the paper)."""
+    """Alternate between the SVM and steps of the gates as the paper does."""
     value, slope, coef, intercept = problem.solve(gates)
     history = [value]
     size = 0.1 * (np.abs(gates).max() or 1.0)

@@ -28,7 +28,7 @@ class SVMKNNClassifier(CheckedState, ClassifierMixin, BaseEstimator):
 
     Nothing is learned beforehand. To predict a row, its ``n_neighbors`` nearest
     training rows are found; where all have one class, that is the answer, and else a
-    support vector machine is fitted to them (the algorithm of section 2 of [1]_)::
+    support vector machine is fitted to them ([1]_)::
 
         min_w,b  1/2 |w|^2 + C sum_{i in N(x)} s_i max(0, 1 - y_i (w . phi(x_i) + b))
 
