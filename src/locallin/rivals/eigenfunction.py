@@ -284,8 +284,8 @@ def line_eigenfunctions(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Eigenfunctions of the density of a line, without the constant.
 
-    They solve the generalised problem ``(D - P W P) g = s P D' g`` (of the
-    paper), where W is the Gaussian affinity of the bins, P the density, and D and D'
+    They solve the generalised problem ``(D - P W P) g = s P D' g`` of the
+    paper, where W is the Gaussian affinity of the bins, P the density, and D and D'
     the sums of the columns of P W P and of P W, as diagonal matrices.
 
     Parameters
