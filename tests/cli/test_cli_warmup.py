@@ -5,9 +5,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from locallin.cli import main
 
 
+@pytest.mark.slow
 def test_kernels_are_on_disk_afterwards(tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "locallin", "warmup", "--method", "ml3", "--json"]

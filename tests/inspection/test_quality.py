@@ -81,6 +81,7 @@ def test_bins_tell_what_came_true():
     assert reliability(np.ones(3), np.ones(3, bool))[0]["share"] == 1.0
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_about_as_often_as_they_say():
     truth = ranking_scores(*drawn(200_000, 2)[1:])
     held = []

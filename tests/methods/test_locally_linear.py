@@ -204,6 +204,7 @@ def test_tells_of_every_choice_where_asked(capsys):
     assert "log_loss=" in lines[0]
 
 
+@pytest.mark.slow
 def test_members_are_taken_where_they_are_worth_it():
     rng = np.random.RandomState(0)
     X = rng.uniform(-1, 1, size=(6000, 2))
