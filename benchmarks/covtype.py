@@ -50,7 +50,10 @@ def measure(folder, name: str, settings: dict) -> dict:
         split = split.standardised()
         few = split.limited(min(WARM_UP_ROWS, len(split.y) // 2))
         estimator(name, {**settings, "anchors": 10, "passes": 1}).fit(few.X, few.y)
-    model = estimator(name, settings)
+    try:
+        model = estimator(name, settings)
+    except ImportError as missing:
+        return {"skipped": str(missing)}
     memory, (spent, _) = peak_memory(
         lambda: seconds(lambda: model.fit(split.X, split.y))
     )

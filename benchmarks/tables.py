@@ -274,6 +274,7 @@ def covtype() -> str:
             f"{entry['peak_memory_bytes'] / 1e6:.0f}",
         ]
         for name, entry in read("covtype").items()
+        if "skipped" not in entry
     ]
     head = ["", "error %", "fit, s", "prediction, us/row", "memory of a fit, MB"]
     return markdown(head, rows)
