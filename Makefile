@@ -27,7 +27,7 @@ demo: .venv/ready
 
 # Every estimator, kernel and command.
 test: .venv/ready
-	@echo "Six to eight minutes on two cores, a few more where kernels have to be compiled"
+	@echo "About eight minutes on two cores, a few more where kernels have to be compiled"
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # Every setting under scikit-learn's checks, clusters, browser, site, benchmarks.
