@@ -19,9 +19,7 @@ from locallin.cli._scores import (
     class_lines,
     confusion_lines,
     figure_lines,
-    number_figures,
     overall_scores,
-    ranking_figures,
     reliability_lines,
     scores_by_class,
 )
@@ -45,7 +43,7 @@ from locallin.data.predictions import prediction_function, write_columns
 from locallin.engine.files import replacing
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.inspection.columns import is_missing, is_number
-from locallin.inspection.quality import number_scores
+from locallin.inspection.quality import number_figures, number_scores, ranking_figures
 from locallin.inspection.text import plain, shown_value
 from locallin.inspection.unwrap import interval_function, model_in
 

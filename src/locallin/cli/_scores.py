@@ -5,15 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_fscore_support
 
-from locallin.inspection.quality import (
-    are_probabilities,
-    intervals,
-    judged_chances,
-    number_scores,
-    ranking_scores,
-    reliability,
-    wilson,
-)
+from locallin.inspection.quality import wilson
 
 
 def scores_by_class(truth, predicted, labels: np.ndarray) -> list[dict[str, Any]]:
@@ -49,20 +41,6 @@ def class_lines(by_class: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
-    """Figures of scores or probabilities, and the intervals of these."""
-    is_class = truth[:, None] == classes
-
-    def figures(rows):
-        return ranking_scores(is_class[rows], scores[rows])
-
-    found = ranking_scores(is_class, scores)
-    found["intervals"] = intervals(figures, len(truth))
-    if are_probabilities(scores):
-        found["reliability"] = reliability(*judged_chances(is_class, scores))
-    return found
-
-
 def figure_lines(result: dict[str, Any]) -> list[str]:
     """Names and values, with intervals where there are some."""
     known = result["intervals"]
@@ -89,26 +67,6 @@ def reliability_lines(bins: list[dict[str, Any]]) -> list[str]:
         f"{one['low']:.4f} to {one['high']:.4f}  {one['rows']:6d}"
         for one in bins
     ]
-
-
-def number_figures(truth, predicted, quantile, ends) -> dict[str, Any]:
-    """Figures of predicted numbers, and the intervals of these.
-
-    ``quantile`` is what was to be predicted, or None; ``ends`` are those of intervals,
-    (n, 2), or None.
-    """
-
-    def figures(rows):
-        return number_scores(truth[rows], predicted[rows], quantile)
-
-    found = {"rows": len(truth), **number_scores(truth, predicted, quantile)}
-    known = intervals(figures, len(truth))
-    if ends is not None:
-        inside = (truth >= ends[:, 0]) & (truth <= ends[:, 1])
-        found["interval_coverage"] = float(inside.mean())
-        found["interval_width"] = float(np.mean(ends[:, 1] - ends[:, 0]))
-        known["interval_coverage"] = wilson(int(inside.sum()), len(inside))
-    return {**found, "intervals": known}
 
 
 def confusion_lines(confusion: np.ndarray, labels) -> list[str]:

@@ -1,8 +1,5 @@
 """A model card: what a fitted model is, what was measured of it, how to use it."""
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
@@ -10,12 +7,7 @@ from sklearn.pipeline import Pipeline
 import locallin
 from locallin.engine.optional import import_optional
 from locallin.inspection import global_effects
-from locallin.inspection.quality import (
-    intervals,
-    number_scores,
-    ranking_scores,
-    wilson,
-)
+from locallin.inspection.quality import number_figures, ranking_figures, wilson
 from locallin.inspection.unwrap import model_in
 
 _NAMES = {
@@ -144,38 +136,26 @@ def _settings(model) -> dict[str, list[str]]:
 
 
 def _figures(model, last, X, y: np.ndarray) -> dict[str, list[str]]:
-    figures: Callable[[np.ndarray], dict[str, Any]]
     predicted = np.asarray(model.predict(X))
-    known: dict[str, tuple[float, float]] = {}
-    values: dict[str, Any] = {}
     if is_regressor(last):
         if predicted.ndim > 1:
             raise ValueError(
                 f"model predicts {predicted.shape[1]} numbers of a row, and "
                 "model_card judges one: leave X and y out."
             )
-        truth = y.astype(float)
-
-        def figures(rows):
-            return number_scores(truth[rows], predicted[rows])
-
+        found = number_figures(y.astype(float), predicted)
+        known = found["intervals"]
     else:
-        hits = int(np.sum(predicted == y))
-        values["accuracy"] = hits / len(y)
-        known["accuracy"] = wilson(hits, len(y))
         probable = hasattr(model, "predict_proba")
         ask = model.predict_proba if probable else model.decision_function
-        scores, is_class = np.asarray(ask(X)), y[:, None] == last.classes_
-
-        def figures(rows):
-            return ranking_scores(is_class[rows], scores[rows])
-
-    values |= figures(np.arange(len(y)))
-    known |= intervals(figures, len(y))
-    shown = {name: value for name, value in values.items() if value is not None}
+        hits = int(np.sum(predicted == y))
+        found = ranking_figures(y, np.asarray(ask(X)), last.classes_)
+        found = {"accuracy": hits / len(y), **found}
+        known = {"accuracy": wilson(hits, len(y)), **found["intervals"]}
+    shown = {name: found[name] for name in _NAMES if found.get(name) is not None}
     ends = (known.get(name) for name in shown)
     return {
-        "figure": [_NAMES.get(name, name) for name in shown],
+        "figure": [_NAMES[name] for name in shown],
         "value": [f"{value:.4g}" for value in shown.values()],
         "interval": [f"{e[0]:.4g} to {e[1]:.4g}" if e else "" for e in ends],
     }

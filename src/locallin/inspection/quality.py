@@ -213,3 +213,37 @@ def intervals(
         least, most = _LIMITS.get(name, (0.0, 1.0)) if bounded else (-np.inf, np.inf)
         found[name] = max(value - reach, least), min(value + reach, most)
     return found
+
+
+def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    """`ranking_scores`, the ``intervals`` of these, ``reliability`` of chances."""
+    is_class = truth[:, None] == classes
+
+    def figures(rows):
+        return ranking_scores(is_class[rows], scores[rows])
+
+    found = ranking_scores(is_class, scores)
+    found["intervals"] = intervals(figures, len(truth))
+    if are_probabilities(scores):
+        found["reliability"] = reliability(*judged_chances(is_class, scores))
+    return found
+
+
+def number_figures(truth, predicted, quantile=None, ends=None) -> dict[str, Any]:
+    """`number_scores` and the ``intervals`` of these.
+
+    ``quantile`` is what was to be predicted, or None; ``ends`` are those of intervals,
+    (n, 2), or None.
+    """
+
+    def figures(rows):
+        return number_scores(truth[rows], predicted[rows], quantile)
+
+    found = {"rows": len(truth), **number_scores(truth, predicted, quantile)}
+    known = intervals(figures, len(truth))
+    if ends is not None:
+        inside = (truth >= ends[:, 0]) & (truth <= ends[:, 1])
+        found["interval_coverage"] = float(inside.mean())
+        found["interval_width"] = float(np.mean(ends[:, 1] - ends[:, 0]))
+        known["interval_coverage"] = wilson(int(inside.sum()), len(inside))
+    return {**found, "intervals": known}
