@@ -8,12 +8,14 @@ import signal
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from math import inf
 from multiprocessing import get_context
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -164,30 +166,38 @@ def summary(errors) -> dict:
     }
 
 
-def seconds(function) -> tuple[float, object]:
+def seconds(function, clock=time.perf_counter) -> tuple[float, object]:
     """Time of one call, and what it returned."""
-    start = time.perf_counter()
+    start = clock()
     result = function()
-    return time.perf_counter() - start, result
+    return clock() - start, result
 
 
-def repeated_seconds(function, repeats: int, budget: float = inf) -> list[float]:
+# Seconds of the CPU: on one thread those of the clock, whatever else is running.
+cpu_seconds = partial(seconds, clock=time.process_time)
+
+
+def repeated_seconds(
+    function, repeats: int, budget: float = inf, timed=seconds
+) -> list[float]:
     """Times of calls: no new one after ``repeats``, or ``budget`` seconds."""
     times: list[float] = []
     while len(times) < repeats and sum(times) < budget:
-        times.append(seconds(function)[0])
+        times.append(timed(function)[0])
     return times
 
 
-def median_seconds(function, repeats: int = 7, budget: float = inf) -> float:
+def median_seconds(
+    function, repeats: int = 7, budget: float = inf, timed=seconds
+) -> float:
     """Median time of a call, after one call to warm up."""
     function()
-    return float(np.median(repeated_seconds(function, repeats, budget)))
+    return float(np.median(repeated_seconds(function, repeats, budget, timed)))
 
 
-def batch_time(model, X, repeats: int = 15) -> dict:
+def batch_time(model, X, repeats: int = 15, timed=seconds) -> dict:
     """Microseconds that a row costs when all are predicted at once."""
-    spent = median_seconds(lambda: model.predict(X), repeats, budget=10)
+    spent = median_seconds(lambda: model.predict(X), repeats, budget=10, timed=timed)
     return {"batch_microseconds_per_row": 1e6 * spent / X.shape[0]}
 
 
@@ -212,12 +222,33 @@ def _resident(field: str) -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def in_new_process(function, *arguments, minutes: float | None = None):
+@contextmanager
+def one_thread():
+    """Processes that are started inside have one core, and libraries one thread."""
+    names = [name for name in ENVIRONMENT if name.endswith("_NUM_THREADS")]
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        with patch.dict(os.environ, dict.fromkeys(names, "1")):
+            yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
+def on_one_thread(function, *arguments, minutes: float | None = None):
+    """The same as ``in_new_process``, on one core and one thread."""
+    return in_new_process(function, *arguments, minutes=minutes, setting=one_thread)
+
+
+def in_new_process(
+    function, *arguments, minutes: float | None = None, setting=nullcontext
+):
     """What a call returns in a process of its own, or that it takes too long."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(sender, function, arguments))
-    process.start()
+    with setting():
+        process.start()
     sender.close()
     try:
         if receiver.poll(None if minutes is None else 60 * minutes):

@@ -11,6 +11,7 @@ from benchmarks._statistics import (
     compare,
     mean_normalised,
     median_ratio,
+    with_most_sets,
 )
 
 FIRST = "LocallyLinearClassifier"
@@ -30,12 +31,7 @@ def measured(key: str) -> dict[str, Errors]:
 def ranked(key: str = "test_errors") -> dict[str, Errors]:
     """The same, of the methods that have nearly all sets."""
     found = measured(key)
-    most = max(map(len, found.values()), default=0)
-    return {
-        method: values
-        for method, values in found.items()
-        if method not in NOT_RANKED and len(values) >= 0.9 * most
-    }
+    return with_most_sets({m: found[m] for m in found if m not in NOT_RANKED})
 
 
 def untuned() -> str:

@@ -21,12 +21,12 @@ def is_ours(name: str) -> bool:
     return name.split(",")[0] in OURS
 
 
-def ours(name: str, seed: int = 0, **settings):
-    """One of our estimators with its defaults, on two threads."""
+def ours(name: str, seed: int = 0, n_jobs: int = 2, **settings):
+    """One of our estimators with its defaults."""
     name, _, more = name.partition(", ")
     if more == GROWN:
         settings["n_anchors"] = "auto"
-    return getattr(locallin, name)(random_state=seed, n_jobs=2, **settings)
+    return getattr(locallin, name)(random_state=seed, n_jobs=n_jobs, **settings)
 
 
 def installed(peers: dict[str, tuple[str, dict]]) -> dict:

@@ -12,6 +12,12 @@ def common(*methods: Errors) -> np.ndarray:
     return np.array([[errors[name] for name in shared] for errors in methods])
 
 
+def with_most_sets(methods: dict[str, Errors]) -> dict[str, Errors]:
+    """The methods that have nine tenths of the sets: ranks are over common sets."""
+    most = max(map(len, methods.values()), default=0)
+    return {name: of for name, of in methods.items() if len(of) >= 0.9 * most}
+
+
 def average_ranks(methods: dict[str, Errors]) -> dict[str, float]:
     """Mean rank of each method, 1 being the lowest error, over the common sets."""
     ranks = rankdata(common(*methods.values()), axis=0).mean(axis=1)

@@ -16,7 +16,12 @@ from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _scale_tables as of_scale
 from benchmarks._markdown import Missing, column, markdown, multiple, read
 from benchmarks._methods import is_ours
-from benchmarks._statistics import average_ranks, compare, median_ratio
+from benchmarks._statistics import (
+    average_ranks,
+    compare,
+    median_ratio,
+    with_most_sets,
+)
 
 
 def peers(*sets: str) -> str:
@@ -85,13 +90,10 @@ def mixed_summary() -> str:
     """
     ranks = {}
     for measure, (key, sign) in MIXED_MEASURES.items():
-        found = column(key, "mixed")
-        most = max(map(len, found.values()))
         ranks[measure] = average_ranks(
             {
                 method: {data: sign * value for data, value in values.items()}
-                for method, values in found.items()
-                if len(values) >= 0.9 * most
+                for method, values in with_most_sets(column(key, "mixed")).items()
             }
         )
     times = column("batch_microseconds_per_row", "mixed")
@@ -112,11 +114,11 @@ def mixed_summary() -> str:
     return markdown(["", *head], rows)
 
 
-def lead(losses, peer: str) -> str:
+def lead(losses, peer: str, ours: str = "LocallyLinearClassifier") -> str:
     """On how many sets ours has the smaller loss, with Wilcoxon's p."""
-    if peer == OUR_CLASSIFIER:
+    if peer == ours:
         return ""
-    beside = compare(losses[OUR_CLASSIFIER], losses[peer])
+    beside = compare(losses[ours], losses[peer])
     return f"{beside['ahead']} of {beside['sets']} ({beside['p']:.2g})"
 
 
@@ -143,25 +145,37 @@ def regression() -> str:
 def regression_summary() -> str:
     """Average ranks, how much smaller errors are, and the price of a row."""
     errors = column("rmse", "regression")
-    ranks = average_ranks(errors)
-    times = column("batch_microseconds_per_row", "regression")
-    fits = column("fit_seconds", "regression")
+    ranks = average_ranks(with_most_sets(errors))
+    prices = {
+        "fit, s (median)": column("fit_seconds", "regression"),
+        "us/row (median)": column("batch_microseconds_per_row", "regression"),
+        "model, kB (median)": in_thousands(column("model_bytes", "regression")),
+    }
     rows = [
         [
             method,
-            str(ranks[method]),
+            ranks.get(method, ""),
             f"{median_ratio(errors[method], errors[OUR_REGRESSOR]):.3g}",
-            f"{np.median(list(fits[method].values())):.2g}",
-            f"{np.median(list(times[method].values())):.2g}",
+            lead(errors, method, OUR_REGRESSOR),
+            *(middle(found, method) for found in prices.values()),
         ]
         for method in errors
     ]
-    head = ["", "average rank, RMSE", "RMSE / ours (median)"]
-    return markdown([*head, "fit, s (median)", "us/row (median)"], rows)
+    head = ["", "average rank, RMSE", "RMSE / ours (median)", "ours ahead (p)"]
+    return markdown([*head, *prices], rows)
+
+
+def in_thousands(found):
+    return {m: {d: value / 1e3 for d, value in of.items()} for m, of in found.items()}
+
+
+def middle(found, method: str) -> str:
+    """Median over sets."""
+    values = list(found.get(method, {}).values())
+    return f"{np.median(values):.3g}" if values else ""
 
 
 OUR_REGRESSOR = "LocallyLinearRegressor"
-OUR_CLASSIFIER = "LocallyLinearClassifier"
 
 
 def loess() -> str:

@@ -7,8 +7,9 @@ LocallyLinearClassifier, which tries settings first, has one run on sets above 3
 rows. COVTYPE and SKIN are limited to 100,000 rows to train and 50,000 to test on, for
 all. SVC is scikit-learn-intelex's: the same solution as scikit-learn's, found faster;
 the tuned one chooses C and gamma by folds of at most 5,000 training rows. A method
-whose runs on a set take more than an hour is left out there. Packages on torch are
-measured where they are installed.
+whose runs on a set take more than ten minutes is left out there. Every method has one
+thread, and times are those of the CPU, so that other programs add little to them.
+Packages on torch are measured where they are installed.
 """
 
 import pickle
@@ -22,7 +23,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.neural_network import MLPClassifier
 
-from benchmarks._common import Report, batch_time, error, in_new_process, seconds
+from benchmarks._common import Report, batch_time, cpu_seconds, error, on_one_thread
 from benchmarks._data import SETS, SMALL, Split, load
 from benchmarks._methods import OURS, VARIANTS, installed, is_ours, ours
 from benchmarks._peers import TunedSVC, numbered
@@ -36,7 +37,7 @@ LARGE = ("w8a", "ijcnn1", "connect4", "mnist", "skin", "covtype")
 # The RBF machines of an atlas are not linear in the number of rows.
 ATLAS_ROWS = 20_000
 WARM_UP_ROWS = 500
-MINUTES = 60
+MINUTES = 10
 
 
 def peers() -> dict:
@@ -47,46 +48,46 @@ def peers() -> dict:
                 "SVC(C=10)": ("sklearnex.svm.SVC", {"C": 10}),
                 "LGBMClassifier": (
                     "lightgbm.LGBMClassifier",
-                    {"random_state": 0, "n_jobs": 2, "verbose": -1},
+                    {"random_state": 0, "n_jobs": 1, "verbose": -1},
                 ),
             }
         ),
         "HistGradientBoostingClassifier": HistGradientBoostingClassifier(
             random_state=0
         ),
-        "RandomForestClassifier": RandomForestClassifier(random_state=0, n_jobs=2),
+        "RandomForestClassifier": RandomForestClassifier(random_state=0, n_jobs=1),
         "MLPClassifier": MLPClassifier(random_state=0),
         "SVC, tuned": TunedSVC(),
         **numbered(
             {
                 "XGBClassifier": (
                     "xgboost.XGBClassifier",
-                    {"random_state": 0, "n_jobs": 2},
+                    {"random_state": 0, "n_jobs": 1},
                 ),
                 "CatBoostClassifier": (
                     "catboost.CatBoostClassifier",
                     {
                         "random_seed": 0,
-                        "thread_count": 2,
+                        "thread_count": 1,
                         "verbose": False,
                         "allow_writing_files": False,
                     },
                 ),
                 "ExplainableBoostingClassifier": (
                     "interpret.glassbox.ExplainableBoostingClassifier",
-                    {"random_state": 0, "n_jobs": 2},
+                    {"random_state": 0, "n_jobs": 1},
                 ),
                 "ChimeraBoostClassifier": (
                     "chimeraboost.ChimeraBoostClassifier",
-                    {"random_state": 0, "thread_count": 2},
+                    {"random_state": 0, "thread_count": 1},
                 ),
                 "RealMLP_TD_Classifier": (
                     "pytabkit.RealMLP_TD_Classifier",
-                    {"random_state": 0, "device": "cpu", "n_threads": 2},
+                    {"random_state": 0, "device": "cpu", "n_threads": 1},
                 ),
                 "TabM_D_Classifier": (
                     "pytabkit.TabM_D_Classifier",
-                    {"random_state": 0, "device": "cpu", "n_threads": 2},
+                    {"random_state": 0, "device": "cpu", "n_threads": 1},
                 ),
                 "xRFM": ("xrfm.xRFM", {"random_state": 0, "device": "cpu"}),
             }
@@ -112,12 +113,12 @@ def measure(folder, name, models) -> dict:
             return {"skipped": reason}
         few = split.limited(WARM_UP_ROWS)
         clone(model).fit(few.X, few.y).predict(few.X)
-        spent, _ = seconds(partial(model.fit, split.X, split.y))
+        spent, _ = cpu_seconds(partial(model.fit, split.X, split.y))
         run = {
             "test_errors": error(model, split.X_test, split.y_test),
             "fit_seconds": spent,
             "model_bytes": len(pickle.dumps(model)),
-            **batch_time(model, split.X_test, 3),
+            **batch_time(model, split.X_test, 3, cpu_seconds),
             **probability_scores(model, split.X_test, split.y_test),
         }
         if 0 < unseen.sum() < len(unseen):
@@ -153,14 +154,14 @@ def models_of(name, method, known) -> list:
     """The estimators whose runs are a method's result on a data set."""
     repeats = range(3 if method in VARIANTS else REPEATS.get(name, 3))
     if method == "LocallyLinearClassifier" and name in LARGE:
-        return [ours(method)]
+        return [ours(method, n_jobs=1)]
     if is_ours(method):
-        return [ours(method, seed) for seed in repeats]
+        return [ours(method, seed, n_jobs=1) for seed in repeats]
     return [known[method]] * (len(repeats) if name in RANDOM_SPLITS else 1)
 
 
 def run(job) -> None:
-    known = {**{name: ours(name) for name in (*OURS, *VARIANTS)}, **peers()}
+    known = {**{name: ours(name, n_jobs=1) for name in (*OURS, *VARIANTS)}, **peers()}
     chosen = job.parts(known)
     report = Report(
         job, "untuned", estimators={name: str(known[name]) for name in chosen}
@@ -168,7 +169,7 @@ def run(job) -> None:
     report.fill(
         {
             (name, method): partial(
-                in_new_process,
+                on_one_thread,
                 measure,
                 job.data,
                 name,

@@ -204,8 +204,8 @@ def tiny():
         rivals["LGBMClassifier"] = rivals["GaussianNB"]  # stands in for it
         patch.setattr(untuned, "peers", lambda: rivals)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
-        for module in (untuned, mixed):
-            patch.setattr(module, "in_new_process", lambda do, *a, minutes: do(*a))
+        for module in (untuned, mixed, regression):
+            patch.setattr(module, "on_one_thread", lambda do, *a, minutes: do(*a))
         patch.setattr(mixed, "SETS", ("penguins",))
         patch.setattr(mixed, "REPEATS", 1)
         makers = {
@@ -217,7 +217,7 @@ def tiny():
         }
         for name in ("LGBMClassifier", "ExplainableBoostingClassifier"):
             makers[name] = makers["LogisticRegression"]  # stands in for it
-        patch.setattr(mixed, "peers", lambda n_jobs=2: makers)
+        patch.setattr(mixed, "peers", lambda n_jobs=1: makers)
         patch.setattr(loess, "ROWS", (300,))
         patch.setattr(domains, "DOMAINS", {"birds": "penguins"})
         for name, value in {"SETS": ("penguins",), "REPEATS": 1, "PASSES": 1}.items():
