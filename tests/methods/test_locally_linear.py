@@ -236,6 +236,36 @@ def test_a_choice_is_left_for_more_than_chance():
     assert not search._is_better(first, first, by=0.0)
 
 
+@pytest.mark.parametrize(
+    ("costs", "expected"),
+    [
+        ({64: 0.999, 256: 0.5, 1000: 0.4}, 1000),  # beyond a gain that may be chance
+        ({64: 1.1, 256: 0.5}, 16),
+        ({64: 0.5, 256: 0.7}, 64),
+    ],
+)
+def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, expected):
+    rng = np.random.RandomState(0)
+    noise = rng.normal(size=100)
+    rows = TrainingRows(np.zeros((16_000, 1)), np.zeros(16_000, int), None,
+                        np.ones(16_000), 0)  # fmt: skip
+    choosing = Choosing(rows, None, 1, np.inf, None)
+    choosing._splits = [(np.arange(12_000), np.arange(100))]
+    choosing._rows = rows
+
+    def attempt(self, choice):
+        cost = costs.get(choice.n_anchors, 2.0)
+        held = cost + noise * (choice.n_anchors != 16)
+        trial = Trial(choice, 1, {}, 0.0, cost, held - held.mean() + cost)
+        self.trials.append(trial)
+        return trial
+
+    monkeypatch.setattr(Choosing, "_try", attempt)
+    start = Trial(Choice("multinomial"), 1, {}, 0.0, 1.0, np.ones(100))
+    choosing.trials.append(start)
+    assert choosing._grow(start).choice.n_anchors == expected
+
+
 def test_scale_of_few_rows_without_errors_is_not_certain():
     labels = np.arange(40) % 2
     task = ClassTask(np.arange(2))

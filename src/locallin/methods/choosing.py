@@ -236,11 +236,14 @@ class Choosing:
         if start > 4:
             best = self._simpler(best, n_anchors=4)
         for n_anchors in (4, 64, 256, 1024):
-            if start < n_anchors and self._bears(n_anchors):
-                trial = self._better(best, n_anchors=n_anchors)
-                if trial is best:
-                    break
-                best = trial
+            n_anchors = min(n_anchors, self._most_anchors())
+            if n_anchors <= start or n_anchors < 2 * best.choice.n_anchors:
+                continue
+            trial = self._better(best, n_anchors=n_anchors)
+            # What gains too little to be told from chance may gain more with more.
+            if trial is best and self.trials[-1].cost >= best.cost:
+                break
+            best = trial
         return best
 
     def _refine(self, best: Trial) -> Trial:
@@ -308,14 +311,15 @@ class Choosing:
         for settings in self._task.for_means(choice):
             other = replace(best.choice, **settings)
             in_time = time.monotonic() < self._deadline
-            if in_time and other != best.choice and self._bears(other.n_anchors):
+            borne = other.n_anchors <= self._most_anchors()
+            if in_time and other != best.choice and borne:
                 trial = self._try_members(other, n_members)
                 best = trial if self._is_better(trial, best, _CHANCE) else best
         return best
 
-    def _bears(self, n_anchors: int) -> bool:
-        """Whether there are rows for so many local models."""
-        return n_anchors <= min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+    def _most_anchors(self) -> int:
+        """Local models that there are rows for."""
+        return min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
 
     def _try_members(self, choice: Choice, n_members: int) -> Trial:
         """The mean of members, of which the first has been tried, or is now."""
