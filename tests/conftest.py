@@ -10,6 +10,25 @@ settings.register_profile("locallin", derandomize=True, deadline=None)
 settings.load_profile("locallin")
 
 
+@pytest.hookimpl(tryfirst=True)  # before the slow ones are left out
+def pytest_collection_modifyitems(items):
+    """Leave most combinations of a test ``in_turn`` to the slow ones."""
+    for item in items:
+        if item.get_closest_marker("in_turn") and not has_its_turn(item):
+            item.add_marker("slow")
+
+
+def has_its_turn(item):
+    """Whether it is one of the combinations that together have every value."""
+    places = []
+    for mark in item.iter_markers("parametrize"):
+        names, values = mark.args
+        name = names.split(",")[0] if isinstance(names, str) else names[0]
+        places.append((item.callspec.indices[name], len(values)))
+    turns = range(max(size for _, size in places))
+    return any(all(place == turn % size for place, size in places) for turn in turns)
+
+
 @pytest.fixture(autouse=True)
 def logger_as_it_was():
     """What a test, or an example of the docs, does to the logger ends with it."""

@@ -16,6 +16,7 @@ def clusters():
     return centres, centres[y] + 0.1 * rng.normal(size=(600, 4)), y
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])

@@ -197,6 +197,7 @@ def test_errors_are_those_of_the_definition(dtype):
     assert_allclose(found, expected, atol=1e-5 if dtype == np.float32 else 1e-12)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("max_flow", BACKENDS)
 @pytest.mark.parametrize("n_neighbors", [0, 2, 5])
 def test_energy_never_rises_and_is_that_of_the_atlas(max_flow, n_neighbors):
@@ -305,6 +306,7 @@ def test_rows_far_from_every_chart_have_weights():
         assert_allclose(weights.sum(axis=1), 1, rtol=1e-5)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("init", ["random", "kmeans"])
 @pytest.mark.parametrize(
     ("X", "d"),

@@ -35,6 +35,7 @@ def twin(coding, X):
     return reference.soft_assignment(X, anchors, coding.n_neighbors_, coding.bandwidth_)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("coding", CODINGS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shift", [0, 1000])
@@ -240,6 +241,7 @@ def test_adaptive_coding_at_its_ends():
     assert_allclose(same.transform([[1.0]]).toarray(), 0.2)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("offset", [0.0, 300.0])
 def test_adaptive_coding_with_a_price_for_each_anchor(dtype, offset):
@@ -256,6 +258,7 @@ def test_adaptive_coding_with_a_price_for_each_anchor(dtype, offset):
     assert_allclose(coding.transform(same).toarray(), slow, atol=10 * tolerance)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("coding", [InverseDistanceCoding, AdaptiveCoding])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_a_metric_is_the_coding_of_mapped_rows(coding, kind):

@@ -60,6 +60,7 @@ def twin(coding, X):
     return codes
 
 
+@pytest.mark.in_turn
 @coding_kinds
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_probes", [1, 3])
@@ -121,6 +122,7 @@ def test_anchors_that_are_equal_or_far_out_have_groups():
     assert np.isfinite(group_anchors(far, 1).centers).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Model", [SAPLClassifier, DULLSVMClassifier])
 @pytest.mark.parametrize("metric", [None, "linear"])
 def test_what_is_learned_is_what_predicts(Model, metric, blobs):

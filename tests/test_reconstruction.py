@@ -128,6 +128,7 @@ def test_projection_onto_the_simplex():
     assert (((points - found) ** 2).sum(axis=1) <= best).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("coding", CODINGS, ids=lambda c: type(c).__name__)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_rows_and_rows_alone_have_the_same_codes(coding, dtype):

@@ -67,6 +67,10 @@ def test_help(capsys, command):
     assert command in run(capsys, "--help").out
 
 
+def test_version(capsys):
+    assert run(capsys, "--version").out.strip() == locallin.__version__
+
+
 def test_the_script_is_declared():
     project = Path(locallin.__file__).parents[2] / "pyproject.toml"
     if not project.exists():
@@ -159,35 +163,40 @@ def test_a_failed_command_leaves_files_alone(capsys, iris, model):
     assert sorted(os.listdir()) == ["bad.csv", "iris.csv", "iris.model", "out.txt"]
 
 
-def test_as_a_process(iris, folder):
+def call(*arguments, **settings):
+    """A command in a process of its own."""
     root = os.path.dirname(os.path.dirname(locallin.__file__))
-    environment = os.environ | {"PYTHONPATH": root}
-    command = [sys.executable, "-m", "locallin"]
+    return subprocess.run(
+        arguments,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTHONPATH": root},
+        **settings,
+    )
 
-    def call(*arguments, **settings):
-        return subprocess.run(
-            [*command, *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-            **settings,
-        )
 
-    done = call("train", "-", "a.model", *DU, input=iris)
-    assert done.returncode == 0, done.stderr
-    done = call("predict", "a.model", "-", input=iris)
+PROGRAM = sys.executable, "-m", "locallin"
+
+
+def test_as_a_process(iris, model):
+    done = call(*PROGRAM, "predict", model, "-", input=iris)
     assert done.stdout.split().count("setosa") == 50
-    assert call("--version").stdout.strip() == locallin.__version__
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_processes_that_learn_and_fail_and_are_left(iris, folder):
+    done = call(*PROGRAM, "train", "-", "a.model", *DU, input=iris)
+    assert done.returncode == 0, done.stderr
+    assert call(*PROGRAM, "--version").stdout.strip() == locallin.__version__
     if shutil.which("head"):
         header, *rows = iris.splitlines()
         Path("many.csv").write_text("\n".join([header, *rows * 200]))
         pipe = f"{sys.executable} -m locallin predict a.model many.csv | head -n 1"
-        done = subprocess.run(
-            ["sh", "-c", pipe], capture_output=True, text=True, env=environment
-        )
+        done = call("sh", "-c", pipe)
         assert done.stdout == "setosa\n"
         assert done.stderr == ""
-    done = call("predict", "a.model", "nothing.csv")
+    done = call(*PROGRAM, "predict", "a.model", "nothing.csv")
     assert done.returncode == 1
     assert done.stderr == "locallin predict: nothing.csv: No such file or directory\n"
 

@@ -139,6 +139,7 @@ def guests(tmp_path, monkeypatch):
     return table
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", ["local", "du"])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_tables_with_text_and_gaps(guests, capsys, method, kind):

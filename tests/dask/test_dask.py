@@ -249,6 +249,7 @@ def test_float32(threads, rows, name):
     assert model.estimator_.coef_.dtype == np.float32
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_lazy_predictions_are_the_local_ones(threads, rows, name, n_classes):

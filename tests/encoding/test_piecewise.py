@@ -53,6 +53,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_components_are_those_of_the_slow_twin(settings, dtype, rows, labels):

@@ -191,6 +191,7 @@ def test_threads_share_an_unsorted_matrix(table):
         assert_array_equal(scores, expected)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name_of)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_layout_changes_nothing(estimator, dtype, table):

@@ -136,6 +136,7 @@ MODELS = {
 }
 
 
+@pytest.mark.in_turn
 @needs_compiler
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -195,6 +196,7 @@ def test_numbers_are_exact():
         assert "." in text or "e" in text
 
 
+@pytest.mark.in_turn
 @needs_compiler
 @pytest.mark.parametrize("settings", [{}, {"outliers": "extend", "scaling": None}])
 @pytest.mark.parametrize("kind", [LLSVMClassifier, ML3Classifier])
@@ -264,6 +266,7 @@ def test_a_coding_of_ones_own_is_refused(moons):
         to_c(model)
 
 
+@pytest.mark.in_turn
 @needs_compiler
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(

@@ -107,6 +107,7 @@ CLASSIFIERS = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("n_classes", [2, 5])
 def test_classifiers(name, n_classes, blobs):
@@ -123,6 +124,7 @@ def test_rows_on_anchors(coding, blobs):
     check_classifier(model, X)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "model",
     [
@@ -161,6 +163,7 @@ def test_in_a_pipeline_with_names_of_classes(blobs):
     assert [o.name for o in graph.graph.output] == ["label", "scores"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("space", ["input", "mapped"])
 @pytest.mark.parametrize(
     "feature_map",

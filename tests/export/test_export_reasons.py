@@ -82,6 +82,7 @@ def iris(n_classes):
     return X.astype(np.float32), y % n_classes
 
 
+@pytest.mark.in_turn
 @needs_compiler
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
@@ -92,6 +93,7 @@ def test_c(name, n_classes, tmp_path):
     np.testing.assert_allclose(found, wanted(model, X, 4), atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_onnx(name, n_classes):

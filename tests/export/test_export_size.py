@@ -43,6 +43,7 @@ def scores_of(model, X):
     return model.decision_function(X).reshape(len(X), -1)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_scores_change_by_the_rounding(name, dtype, blobs):

@@ -96,6 +96,7 @@ def feed(session, model, frame):
     return dict(zip(names, columns.values(), strict=True))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_onnx_takes_the_columns(name, n_classes, frame, labels):
@@ -146,6 +147,7 @@ def coded(model, frame):
     return rows
 
 
+@pytest.mark.in_turn
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -235,6 +235,7 @@ def test_a_sigma_next_to_nothing_is_refused():
         AtlasClassifier(sigma=1e-320, random_state=0).fit(*rows())
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_a_class_without_weight_has_machines(kernel, multi_class):

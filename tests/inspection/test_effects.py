@@ -152,6 +152,7 @@ def test_blocks_and_samples(homes, monkeypatch):
     assert global_effects(clf, X, max_samples=None).n_rows == len(X)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "clf",
     [

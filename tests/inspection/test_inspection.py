@@ -62,6 +62,7 @@ def iris():
     return load_iris(return_X_y=True, as_frame=True)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_classes", [2, 5])
@@ -203,6 +204,7 @@ def test_the_first_of_two_classes_has_the_opposite_score(moons):
     assert explain(clf, X, classes=[0, 1]).scores.shape == (300, 2)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["llsvm", "ml3", "atlas"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_reference_moves_weight_to_the_bias(name, dtype, blobs):
@@ -333,6 +335,7 @@ def test_wrong_arguments_of_explain(moons):
         explain(pairs.fit(X, y), X)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("name", LINEAR)
 def test_the_local_model_flips_at_the_claimed_value(name, n_classes, blobs):
@@ -451,6 +454,7 @@ def test_wrong_arguments_of_counterfactual(moons):
 ALL = {**ESTIMATORS, "rbf": AtlasClassifier(Atlas(2, mdl=1.0), random_state=0)}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("name", ALL)

@@ -258,6 +258,7 @@ def test_region_map_of_ml3(iris):
     assert all("/" in name for name in names)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 @pytest.mark.parametrize(
     ("n_features", "n_components", "dimensions", "expected"),

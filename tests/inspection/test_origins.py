@@ -173,6 +173,7 @@ def adds_up(found, clf, X):
     assert_array_equal(found.predicted, clf.predict(X))
 
 
+@pytest.mark.in_turn
 @pytest.mark.filterwarnings("ignore::locallin.FeatureScaleWarning")
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("numbers", NUMBERS)
@@ -227,6 +228,7 @@ def test_weights_are_slopes_of_the_local_model(table):
     assert_allclose(found.weights[:, :, COLUMNS.index("age")], slopes, atol=1e-12)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("classifier", [llsvm(), ML3Classifier(3, random_state=0)])
 def test_frames_and_many_classes(frame, classifier, table):
@@ -481,6 +483,7 @@ def test_several_calibrated_classifiers_have_no_score_in_common(table):
         explain(clf.fit(X, y), X)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("reference", [True, False])
 @pytest.mark.parametrize("numbers", ["standard", "power", "bins"])
 def test_changes_lead_to_valid_values(numbers, reference, table):

@@ -53,6 +53,7 @@ def test_curvature_bounds_the_second_difference(name):
         assert bends.max() >= 0.9 * losses.loss_curvature(code)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", ["dense", "csr", "csr64"])
 @pytest.mark.parametrize("n_scores", [1, 2, 4, 7])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -92,6 +93,7 @@ def test_a_row_scores_the_same_alone_and_in_a_batch(local_problem):
         assert (alone == together[i]).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("width", [0, 1, 6, 127, 128, 131])
 @pytest.mark.parametrize("n_columns", [1, 9, 261])
@@ -121,6 +123,7 @@ def test_coordinates_equal_the_twin(local_problem):
     assert_allclose(out, expected, atol=1e-12)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", losses.LOSSES)
 @pytest.mark.parametrize("kind", ["dense", "csr"])

@@ -67,6 +67,7 @@ def definition(clf, X, Y):
     return found
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
 def test_rbf_kernel_is_that_of_the_definition(digits, frozen, assignment, normalize):
@@ -86,6 +87,7 @@ def test_rbf_kernel_is_that_of_the_definition(digits, frozen, assignment, normal
         assert_allclose(np.diag(whole), 1, rtol=1e-12)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_hard_assignment_knows_no_unit(digits, frozen, kernel, normalize):
@@ -122,6 +124,7 @@ def features(clf, X):
     return Z.reshape(n, -1)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kernel", LINEAR)
 def test_products_of_features_are_the_linear_kernels(digits, frozen, kernel, normalize):
@@ -250,6 +253,7 @@ def test_one_vs_one_linear_machines(digits, frozen):
     assert (peer.predict(X) == clf.predict(X)).mean() > 0.95
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", LINEAR)
 @pytest.mark.parametrize("n_classes", [2, 10])
 def test_local_weights_explain_the_scores(digits, frozen, kernel, n_classes):
@@ -325,6 +329,7 @@ def test_one_atlas_serves_many_settings(digits, frozen):
     assert not hasattr(nested[-1].atlas, "means_")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_weights_are_repetitions(digits, frozen, kernel, multi_class):
@@ -363,6 +368,7 @@ def test_class_weights_multiply(moons):
     assert by_class.predict(X).sum() < plain.predict(X).sum()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sparse_and_dense_agree(digits, kernel, dtype):
@@ -387,6 +393,7 @@ def test_threads_change_no_bit(digits, kernel):
     assert_array_equal(one, two)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("normalize", [True, False])
 def test_rows_far_from_every_chart_have_finite_scores(digits, kernel, normalize):
@@ -464,6 +471,7 @@ def test_progress_and_pickles(digits, frozen, capsys):
         assert_array_equal(again.decision_function(test), clf.decision_function(test))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 @pytest.mark.parametrize("multi_class", ["ovr", "ovo"])
 def test_callbacks_see_the_atlas_and_every_machine(digits, kernel, multi_class):

@@ -83,6 +83,7 @@ def test_one_full_chart_is_ridge_regression_on_its_features(flat, kernel):
     assert_allclose(model.predict(X), ridge.predict(Z) + offset, atol=1e-4)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("loss", ["squared", "epsilon_insensitive"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_it_learns_along_the_manifold(helix, kernel, loss):

@@ -24,6 +24,7 @@ def rows(n_rows=600, n_classes=3, seed=0):
     return X, y
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "teacher",

@@ -110,6 +110,7 @@ def test_a_stream_with_such_a_block_is_refused(model, rows):
         assert is_finite(tried)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)

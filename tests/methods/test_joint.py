@@ -95,6 +95,7 @@ CASES = ["dense", "csr", "constant", "per-anchor", "two"]
 CASES += ["scale", "csr scale", "linear", "csr linear", "constant linear"]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("loss", [*LOSSES, "multinomial"])
 @pytest.mark.parametrize("coding_kind", ["soft", "adaptive"])
@@ -179,6 +180,7 @@ def test_diversity_is_least_for_orthogonal_models_of_the_right_length():
     assert np.isfinite(diversity_gradient(equal, importance)).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_frozen_anchors_are_ll_svm(digits, loss, kind):
@@ -229,6 +231,7 @@ def test_diversity_changes_the_model_and_zero_does_not(digits, solver):
     assert diversity(some.coef_, share) < diversity(none.coef_, share)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
 @pytest.mark.parametrize("loss", LOSSES)
@@ -295,6 +298,7 @@ def test_a_stream_goes_on_with_the_bandwidth_of_each_anchor(digits, Classifier):
     assert correct > 0.95
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("bandwidth", ["fixed", "shared", "per-anchor"])
 def test_bandwidths(digits, bandwidth, Classifier):
@@ -320,6 +324,7 @@ def test_bandwidths(digits, bandwidth, Classifier):
     assert model.score(X_test, y_test) > 0.94
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
@@ -335,6 +340,7 @@ def test_local_weights_explain_the_score(digits, Classifier, dtype, kind):
     assert model.score(kind(X_test), y_test) > 0.9
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
 def test_same_seed_same_bits(digits, Classifier, solver):
@@ -404,6 +410,7 @@ def test_weights_of_zero_leave_rows_out(digits, Classifier):
     assert_allclose(a.anchors_, b.anchors_, atol=1e-8)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
@@ -426,6 +433,7 @@ def test_anchors_per_class_through_scikit_learn(digits):
     assert model.score(X_test, y_test) > 0.9
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
 def test_warm_start_pickle_and_interruption(digits, Classifier, solver, monkeypatch):
@@ -516,6 +524,7 @@ def test_the_number_of_anchors_grows_with_a_metric(metric, moons):
     assert model.coding_.metric_.ndim == (1 if metric == "scale" else 2)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("metric", ["scale", "linear"])
 def test_metric_forgets_features_that_tell_nothing(method, metric):
@@ -531,6 +540,7 @@ def test_metric_forgets_features_that_tell_nothing(method, metric):
     assert set(np.argsort(-strength)[:2]) == {0, 1}
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_local_models_behind_a_metric_explain_the_score(blobs, method, kind):
@@ -549,6 +559,7 @@ def test_local_models_behind_a_metric_explain_the_score(blobs, method, kind):
     assert_array_equal(loaded.predict(rows), model.predict(rows))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("metric", ["scale", "linear"])
 def test_metric_learns_from_streams_and_goes_on(blobs, method, metric):
@@ -591,6 +602,7 @@ def test_a_metric_has_fewer_dimensions_than_mapped_rows(blobs):
     assert model.score(X, y) > 0.5
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("space", ["input", "mapped"])
 def test_a_feature_map_is_the_fit_to_mapped_rows(blobs, method, space):
@@ -633,6 +645,7 @@ def test_a_feature_map_is_applied_batch_by_batch():
     assert max(largest) <= 1024
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_threads_of_a_fit_change_no_bit(digits, method, kind):
@@ -654,6 +667,7 @@ def test_ranges_of_anchors_cover_all_and_share_the_entries():
     assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
 def test_multinomial_probabilities(digits, method, solver):

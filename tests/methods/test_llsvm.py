@@ -49,6 +49,7 @@ def linear_objective(peer, Z, y, loss, alpha, constant, weights=None):
     return 0.5 * alpha * (coef**2).sum() + losses
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)
 def test_one_anchor_is_a_linear_svm(blobs, loss, weighted):
@@ -70,6 +71,7 @@ def test_one_anchor_is_a_linear_svm(blobs, loss, weighted):
     assert_allclose(model.decision_function(X), peer.decision_function(X), atol=1e-2)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("coding", ["soft", "inverse-distance"])
 @pytest.mark.parametrize("loss", MARGIN_LOSSES)
@@ -171,6 +173,7 @@ def test_crammer_singer_of_two_classes(moons):
     assert_allclose(model.decision_function(X), difference, atol=1e-3)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("multi_class", ["ovr", "crammer_singer"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_sgd_reaches_the_dual_objective(blobs, loss, multi_class):
@@ -224,6 +227,7 @@ def test_equal_local_models_are_one_linear_model(digits):
     assert_allclose(model.decision_function(X_test), X_test @ w.T + b, atol=1e-10)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("case", ["two", "many", "constant", "mapped", "mapped-coding"])
@@ -253,6 +257,7 @@ def test_local_weights_explain_the_score(digits, case, kind, dtype):
     )
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic"])
 def test_same_seed_same_bits_for_any_number_of_threads(digits, solver, loss):
@@ -317,6 +322,7 @@ def test_single_precision_agrees_with_double(digits, solver):
     assert_allclose(mixed, a, atol=1e-3)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("solver", ["dual", "sgd"])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_weights_are_repetitions(blobs, solver, loss):
@@ -354,6 +360,7 @@ def test_class_weights_are_sample_weights(blobs):
     assert_allclose(balanced.coef_, by_hand.coef_, atol=1e-10)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("scale", [1e-20, 1e-6, 1e6, 1e20])
 @pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
 def test_defaults_do_not_depend_on_the_unit_of_the_data(moons, scale, solver):

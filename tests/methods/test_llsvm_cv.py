@@ -58,6 +58,7 @@ def explicit_scores(X, y, weights, parameters, folds, alphas=ALPHAS):
 # ------------------------------------------------------------------ correctness
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
 def test_scores_are_those_of_an_explicit_loop(blobs, variant, n_classes):
@@ -73,6 +74,7 @@ def test_scores_are_those_of_an_explicit_loop(blobs, variant, n_classes):
     assert model.best_score_ == model.scores_.mean(axis=1).max()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_kinds_of_data(blobs, kind, dtype):
@@ -86,6 +88,7 @@ def test_kinds_of_data(blobs, kind, dtype):
     assert model.coef_.dtype == dtype
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -192,6 +195,7 @@ def solve(problem, dual=None, tol=1e-8):
     return convex.solve_dual(problem, max_iter=50_000, tol=tol, rng=rng, dual=dual)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
 def test_warm_and_cold_starts_meet(blobs, variant, n_classes):

@@ -30,6 +30,7 @@ def sgd(**parameters):
 # ------------------------------------------------------------------- streams
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("sizes", [[1200], [700, 500], [1, 2, 300, 896, 1]])
@@ -174,6 +175,7 @@ def test_sgd_warm_start_resumes(digits):
         model.fit(X, y + 1)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("solver", ["sgd", "dual"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interruption_leaves_a_usable_model(digits, solver, n_jobs, monkeypatch):
@@ -348,6 +350,7 @@ def test_margin_losses_name_the_way_to_probabilities(moons):
     assert calibrated.score(X, y) > 0.9
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("space", ["input", "mapped"])
 @pytest.mark.parametrize(
     "feature_map",
@@ -403,6 +406,7 @@ def test_anchor_strategies(digits, strategy):
 # ------------------------------------------------------------ degenerate, and wrong
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("solver", ["sgd", "dual"])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize(
@@ -432,6 +436,7 @@ def test_degenerate_data_works(case, kind, solver):
         assert (model.predict(kind(X)) == y).mean() > 0.5
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("eta", [1e-3, 1.0, 1e3, 1e6])
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic"])
 def test_sgd_survives_any_first_step(moons, eta, loss):

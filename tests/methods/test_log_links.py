@@ -33,6 +33,7 @@ def waves(loss, X):
     return draw(loss, np.exp(1 + np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]), rng)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("loss", POWERS)
 @pytest.mark.parametrize("Regressor", [SAPLRegressor, DULLSVMRegressor])

@@ -29,6 +29,7 @@ POWERS = [1.0, 1.2, 1.5, 2.0, 5.0]
 # ------------------------------------------------------------ latent weights
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("seed", range(4))
 def test_closed_form_equals_a_numerical_maximiser(p, seed):
@@ -160,6 +161,7 @@ def as_table(problem, models):
     return table.reshape(problem.n_classes, problem.n_models, -1)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("alpha", [0.3, 0.02, 1e-4])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])

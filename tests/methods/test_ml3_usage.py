@@ -44,6 +44,7 @@ def test_digits(digits, init):
     assert (model.decision_function(X) > 0).any(axis=0).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("p", [1, 1.5, 3])
@@ -86,6 +87,7 @@ def test_scores_are_those_of_the_formula(digits):
     assert_array_equal(two.predict(X_test), (out[:, 1] > out[:, 0]).astype(int))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("init", ["kmeans", "random"])
 def test_same_seed_same_bits(digits, kind, init, monkeypatch):
@@ -225,6 +227,7 @@ def test_weights_shift_the_decision():
     assert_array_equal(heavy.coef_, same.coef_)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 @pytest.mark.parametrize("init", ["kmeans", "random"])
 def test_the_unit_of_the_data_does_not_matter(moons, scale, init):
@@ -288,6 +291,7 @@ CASES = {
 }
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("init", ["kmeans", "random"])

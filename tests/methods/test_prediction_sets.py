@@ -45,6 +45,7 @@ def covered(sets, y):
     return sets[np.arange(len(y)), y]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", MODELS)
 def test_sets_keep_their_promise(name, n_classes):

@@ -62,6 +62,7 @@ def noisy(n_rows, n_classes, seed=0):
     return X, np.minimum(y, n_classes - 1), shares
 
 
+@pytest.mark.in_turn
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("n_rows", [400, 1500])
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -101,6 +102,7 @@ def test_calibration_keeps_up_with_that_of_scikit_learn():
     assert ours < theirs + 0.02
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", ["ll", "du", "ml3", "atlas", "ll-cv", "ll-logistic"])
 @pytest.mark.parametrize("n_rows", [600, 2500])
 def test_class_weights_move_scores_and_not_probabilities(name, n_rows):
@@ -113,6 +115,7 @@ def test_class_weights_move_scores_and_not_probabilities(name, n_rows):
     assert_allclose(weighted.predict_proba(X)[:, 1].mean(), y.mean(), atol=0.04)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("loss", ["logistic", "multinomial"])
 def test_class_weights_are_taken_out_of_the_loss(loss, n_classes):
@@ -169,6 +172,7 @@ def test_a_warm_start_keeps_its_calibration():
     assert not np.array_equal(model.coef_, coef)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_types(dtype, kind):

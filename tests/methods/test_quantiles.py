@@ -48,6 +48,7 @@ def crossing(kind=LLSVMRegressor):
     return kind(4, loss="pinball", quantile=levels, random_state=0).fit(X, y)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("name", MODELS)
 def test_levels_hold_on_new_rows(name, kind, funnel):

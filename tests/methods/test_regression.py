@@ -77,6 +77,7 @@ def test_losses_and_their_derivatives(name):
         assert_allclose(bends, (np.array(above) - slopes) / h, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("case", ["dense", "csr", "per-anchor", "scale", "linear"])
 @pytest.mark.parametrize("name", [n for n in CODES if "squared_" not in n])
 @pytest.mark.parametrize("kind", ["soft", "adaptive"])
@@ -163,6 +164,7 @@ def test_the_scale_of_a_target():
         target_scale(np.array([[1e200], [-1e200]]), np.ones(2), "squared", 0.5)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("Regressor", ALL)
 def test_it_learns_what_a_line_cannot(waves, Regressor, kind):

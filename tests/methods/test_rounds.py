@@ -38,6 +38,7 @@ def trained(model, parts, sample, n_rows, mapped=map, **more):
     return rounds.finish()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("n_parts", [1, 3])
 def test_rounds_are_about_as_good_as_a_fit(model, n_parts, moons):

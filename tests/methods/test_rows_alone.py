@@ -45,6 +45,7 @@ def _data(n_features: int, n_classes: int, dtype):
     return X.astype(dtype), y % n_classes
 
 
+@pytest.mark.in_turn
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n_features", "n_classes"), [(5, 3), (37, 2), (131, 7)])
@@ -64,6 +65,7 @@ def test_a_row_has_the_same_bits_in_any_batch(name, n_features, n_classes, dtype
                 assert_array_equal(use(form(X[rows])), together[rows], function)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("output", ["weights", "coordinates"])
 def test_a_row_has_the_same_bits_on_charts(output, dtype):

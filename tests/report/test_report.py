@@ -124,6 +124,7 @@ def tumours():
     return clf.fit(data.data[:300], y[:300]), data.data[300:], y[300:]
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator(name, n_classes, blobs):

@@ -168,6 +168,7 @@ def check_reasons(estimator, X, found, close):
     assert_allclose([one["bias"] for one in found], told.bias, **close)
 
 
+@pytest.mark.in_turn
 @needs_node
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(("name", "encoder"), list(zip(ON_TABLES, TABLES, strict=True)))
@@ -188,6 +189,7 @@ def test_the_one_to_reach_for(n_members, tables, tmp_path):
     check_reasons(clf, new, *check(clf, new, tmp_path))
 
 
+@pytest.mark.in_turn
 @needs_node
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("name", ON_NUMBERS)

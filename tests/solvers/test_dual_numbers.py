@@ -62,6 +62,7 @@ def test_conjugates_are_those_of_the_losses(name):
         assert (others - 0.5 * ridge[0] * around**2 <= value + 1e-14).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 @pytest.mark.parametrize("loss", KINKED)
 def test_objectives_equal_those_of_an_interior_point_method(loss, kind, waves):

@@ -69,6 +69,7 @@ def made_problem(loss="squared_hinge", n=80, m=7, d=5, dtype=float, kind=None, *
     return problem, reference.materialise(X, dense, CONSTANT)
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("kind", [None, sparse.csr_matrix])
 def test_products_are_those_of_explicit_features(kind, dtype):
@@ -179,6 +180,7 @@ def test_the_gap_is_honest_and_the_objective_falls(loss):
         assert (np.diff(solution.objective_history) < 0).all()
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("alpha", [1e-2, 1e-3])
 @pytest.mark.parametrize("loss", SMOOTH_LOSSES)
 def test_agrees_with_the_dual_solver(loss, alpha):

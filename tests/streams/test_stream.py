@@ -321,13 +321,8 @@ def run_until(model, folder, kill):
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "du",
-        *(pytest.param(n, marks=pytest.mark.slow) for n in ("ll", "sapl-sgd", "ml3")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["du", "ll", "sapl-sgd", "ml3"])
 def test_a_killed_run_goes_on_to_the_same_bits(name, tmp_path):
     undisturbed = run_until(MODELS[name], tmp_path / "one", -1)
     expected = pickle.loads(undisturbed.stdout)
