@@ -1,4 +1,5 @@
 import logging
+from operator import is_
 
 import numpy as np
 import pytest
@@ -23,10 +24,20 @@ def has_its_turn(item):
     places = []
     for mark in item.iter_markers("parametrize"):
         names, values = mark.args
-        name = names.split(",")[0] if isinstance(names, str) else names[0]
-        places.append((item.callspec.indices[name], len(values)))
+        names = names.split(",") if isinstance(names, str) else names
+        given = [item.callspec.params[name] for name in names]
+        sets = [set_of(value, len(names)) for value in values]
+        here = [all(map(is_, given, each)) for each in sets]
+        places.append((here.index(True), len(sets)))
     turns = range(max(size for _, size in places))
     return any(all(place == turn % size for place, size in places) for turn in turns)
+
+
+def set_of(value, size):
+    """The values of as many parameters."""
+    if isinstance(value, type(pytest.param())):
+        return value.values
+    return value if size > 1 else (value,)
 
 
 @pytest.fixture(autouse=True)
