@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.preprocessing import StandardScaler
 
 from locallin.rivals import LDKLClassifier
-from locallin.rivals.ldkl import LDKLProblem
+from locallin.rivals._ldkl_tree import LDKLProblem
 
 
 def problem(loss="squared_hinge", dtype=float, n_scores=2):
