@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.methods.atlas_regressor import AtlasRegressor as AtlasRegressor
     from locallin.methods.distillation import distill as distill
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
-    from locallin.methods.dullsvm import DULLSVMRegressor as DULLSVMRegressor
+    from locallin.methods.dullsvm_regressor import DULLSVMRegressor as DULLSVMRegressor
     from locallin.methods.ensemble import EnsembleClassifier as EnsembleClassifier
     from locallin.methods.ensemble import EnsembleRegressor as EnsembleRegressor
     from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     )
     from locallin.methods.ml3 import ML3Classifier as ML3Classifier
     from locallin.methods.sapl import SAPLClassifier as SAPLClassifier
-    from locallin.methods.sapl import SAPLRegressor as SAPLRegressor
+    from locallin.methods.sapl_regressor import SAPLRegressor as SAPLRegressor
 
 __version__ = "0.1.0"
 
@@ -50,8 +50,8 @@ _HOME = {
     "LocallyLinearRegressor": "locallin.methods.locally_linear_regressor",
     "EnsembleRegressor": "locallin.methods.ensemble",
     "LLSVMRegressor": "locallin.methods.llsvm_regressor",
-    "SAPLRegressor": "locallin.methods.sapl",
-    "DULLSVMRegressor": "locallin.methods.dullsvm",
+    "SAPLRegressor": "locallin.methods.sapl_regressor",
+    "DULLSVMRegressor": "locallin.methods.dullsvm_regressor",
     "ML3Classifier": "locallin.methods.ml3",
     "AtlasClassifier": "locallin.methods.atlas",
     "AtlasRegressor": "locallin.methods.atlas_regressor",

@@ -26,7 +26,8 @@ from locallin.feature_maps import IntersectionSampler
 from locallin.methods.atlas import AtlasClassifier
 from locallin.methods.atlas_regressor import AtlasRegressor
 from locallin.methods.conformal import largest_gaps
-from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
+from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.dullsvm_regressor import DULLSVMRegressor
 from locallin.methods.ensemble import (
     EnsembleClassifier,
     EnsembleRegressor,
@@ -36,7 +37,8 @@ from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.llsvm_cv import LLSVMClassifierCV
 from locallin.methods.llsvm_regressor import LLSVMRegressor
 from locallin.methods.ml3 import ML3Classifier
-from locallin.methods.sapl import SAPLClassifier, SAPLRegressor
+from locallin.methods.sapl import SAPLClassifier
+from locallin.methods.sapl_regressor import SAPLRegressor
 from locallin.methods.tables import TableEstimator
 
 __all__ = ["register", "to_onnx"]

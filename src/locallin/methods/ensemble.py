@@ -30,7 +30,8 @@ from locallin.engine.sklearn_api import (
     validate_parameters,
 )
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
+from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.dullsvm_regressor import DULLSVMRegressor
 from locallin.methods.links import PROBABLE, Link
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.skeleton import ScoringEstimator, validated_rows

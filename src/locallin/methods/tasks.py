@@ -7,7 +7,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from locallin.methods.choosing import standard_error
-from locallin.methods.dullsvm import DULLSVMClassifier, DULLSVMRegressor
+from locallin.methods.dullsvm import DULLSVMClassifier
+from locallin.methods.dullsvm_regressor import DULLSVMRegressor
 from locallin.methods.ensemble import EnsembleClassifier, EnsembleRegressor
 from locallin.methods.joint_regressor import joint_regression_alpha
 from locallin.methods.links import Link
