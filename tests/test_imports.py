@@ -37,7 +37,7 @@ LINE = {name: n for n, line in enumerate(ORDER.split("\n")) for name in line.spl
 SKLEARN_DOOR = "engine/sklearn_api.py"  # the one file with private scikit-learn
 # Private names of other libraries, and the files that may use them.
 FOREIGN = {
-    "dask/_classifier.py": {"_meta"},  # dask's description of what blocks hold
+    "dask/_estimator.py": {"_meta"},  # dask's description of what blocks hold
     "dask/_predict.py": {"_meta_nonempty"},
     "kernels/_jit.py": {"_cache"},  # Numba's cache of a kernel
     "kernels/cache.py": {"_CacheLocator"},

@@ -14,82 +14,21 @@ pytest.importorskip("distributed")
 import dask
 import dask.array as da
 import dask.dataframe as dd
-from clusters import LOOPBACK, SETTINGS, assert_same, cut, make
+from clusters import LOOPBACK, SETTINGS, assert_same, cut, in_one_process, make
 from distributed import Client
 
 import locallin
-from locallin.dask import BlockError, ClusterClassifier, _blocks, _fit, _scheme
+from locallin.dask import (
+    BlockError,
+    ClusterClassifier,
+    _blocks,
+    _fit,
+    _scheme,
+    _targets,
+)
 from locallin.engine.progress import Progress
-from locallin.methods.skeleton import StreamLearner
-from locallin.streams.run import StreamSurvey
-from locallin.streams.state import LearningState
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def in_one_process(name, X, y, n_shards, block=40, pieces=1):
-    """The scheme in a loop, for data that the sample covers.
-
-    ``block`` is the size of the pieces into which the blocks are cut.
-    """
-    local = getattr(locallin, name)(random_state=0, **SETTINGS[name])
-    starts = range(0, len(X), block)
-    blocks = [(X[s : s + block], y[s : s + block]) for s in starts]
-    rng = np.random.RandomState(0)
-    seeds = rng.randint(2**31 - 1, size=len(blocks) // pieces + 2)
-    first = np.random.RandomState(seeds[-2])
-    survey = StreamSurvey(np.unique(y), len(X), (X, y))
-    StreamLearner(local).begin(survey, local.max_iter, first)
-    shards = np.array_split(np.arange(len(blocks)), n_shards)
-    n_rounds = len(shards[0])
-    arrays = StreamLearner(local).state.to_arrays()
-    if "t0" in arrays:
-        arrays["t0"] = np.asarray(max(arrays["t0"] / n_shards, 2.0))
-    if "steps" in arrays:
-        batch = arrays["plan"][0] = max(1, arrays["plan"][0] // n_shards)
-        steps = np.mean([max(1, round(len(b[1]) / batch)) for b in blocks])
-        arrays["steps"][1] = local.max_iter * n_rounds * steps
-    history = []
-    for epoch in range(1, local.max_iter + 1):
-        seeds = rng.randint(2**31 - 1, size=len(blocks))
-        orders = [rng.permutation(shard) for shard in shards]
-        met = 0.0
-        for r in range(n_rounds):
-            chosen = [order[r] for order in orders if r < len(order)]
-            turns, losses = [], []
-            for i in chosen:
-                learner = StreamLearner(pickle.loads(pickle.dumps(local)))
-                learner.state = LearningState(pickle.loads(pickle.dumps(arrays)))
-                last_pass = epoch == local.max_iter
-                own = np.random.RandomState(seeds[i])
-                learner.learn(blocks[i], own, last_pass=last_pass)
-                size = len(blocks[i][1])
-                turns.append((learner.state.to_arrays(), size))
-                losses.append(learner.estimator.objective_history_[-1] * size)
-            met += sum(losses)
-            arrays = mixed(arrays, turns)
-        history.append(met / len(X))
-    learner = StreamLearner(local)
-    learner.state = LearningState(arrays)
-    local.n_iter_, local.objective_history_ = local.max_iter, np.array(history)
-    return local
-
-
-def mixed(start, turns):
-    arrays, weights = zip(*turns, strict=True)
-    if len(turns) == 1:
-        return arrays[0]
-    shares = np.array(weights) / np.sum(weights)
-
-    def mean(name):
-        values = [turn[name] for turn in arrays]
-        origin = start.get(name, values[0])
-        if origin.dtype == bool:
-            return np.any(values, axis=0)
-        moves = zip(shares, values, strict=True)
-        return sum((share * (value - origin) for share, value in moves), 1.0 * origin)
-
-    return {name: mean(name) for name in arrays[0]}
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -473,7 +412,7 @@ def test_a_block_that_lies_anywhere_is_aligned(rows):
     odd = raw[1:].view(X.dtype).reshape(X.shape)
     odd[...] = X
     assert not odd.flags.aligned
-    block = _blocks.prepared(odd, y, None, X.shape[1])
+    block = _blocks.prepared(odd, y, None, _targets.Classes, X.shape[1])
     assert block.X.flags.aligned
     assert np.array_equal(block.X, X)
 

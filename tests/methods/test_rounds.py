@@ -11,7 +11,9 @@ from scipy import sparse
 from locallin import (
     AtlasClassifier,
     DULLSVMClassifier,
+    DULLSVMRegressor,
     LLSVMClassifier,
+    LLSVMRegressor,
     ML3Classifier,
     SAPLClassifier,
 )
@@ -47,6 +49,16 @@ def test_rounds_are_about_as_good_as_a_fit(model, n_parts, moons):
     assert found.score(X, y) > 0.9
     assert found.n_iter_ == 10
     assert pickle.loads(pickle.dumps(found)).score(X, y) == found.score(X, y)
+
+
+def test_numbers():
+    X = np.random.RandomState(0).uniform(-3, 3, size=(300, 1))
+    y = np.column_stack([100 + 5 * np.sin(2 * X[:, 0]), X[:, 0]])
+    model = DULLSVMRegressor(10, max_iter=30, random_state=0)
+    found = trained(model, cut(X, y, 3), (X[:100], y[:100]), len(y))
+    assert found.score(X, y) > 0.9
+    with pytest.raises(TypeError, match="LLSVMRegressor, which cannot learn"):
+        Rounds(LLSVMRegressor(), X, y, n_rows=300)
 
 
 def test_threads_give_the_same_bits(moons):

@@ -43,5 +43,6 @@ except ImportError as error:
 
 from locallin.dask._blocks import BlockError
 from locallin.dask._classifier import ClusterClassifier
+from locallin.dask._regressor import ClusterRegressor
 
-__all__ = ["BlockError", "ClusterClassifier"]
+__all__ = ["BlockError", "ClusterClassifier", "ClusterRegressor"]

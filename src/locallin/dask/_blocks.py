@@ -10,8 +10,8 @@ from dask.delayed import Delayed
 from dask.sizeof import sizeof
 from dask.utils import is_dataframe_like, is_series_like
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
+from locallin.dask._targets import Target
 from locallin.engine.input import sound_matrix
 from locallin.engine.matrix import aligned
 
@@ -22,12 +22,16 @@ class BlockError(ValueError):
     See Also
     --------
     ClusterClassifier : Raises it.
+    ClusterRegressor : Raises it, too.
     locallin.data.DataError : The same for files.
     """
 
 
 class Block(NamedTuple):
-    """Rows of shape (n, n_features), labels (n,) and weights (n,) or None."""
+    """Rows of shape (n, n_features), y, and weights (n,) or None.
+
+    y are labels (n,), or numbers (n,) or (n, n_targets).
+    """
 
     X: Any
     y: np.ndarray
@@ -83,22 +87,25 @@ def _known(counts) -> bool:
     return not any(map(isnan, counts))
 
 
-def _cut_alike(part, name: str, X):
-    """Labels or weights in the blocks of X."""
+def _cut_alike(part, name: str, X, most_axes: int = 1):
+    """Labels, numbers or weights in the blocks of X."""
     is_column = isinstance(part, da.Array) or (
-        is_dask_collection(part) and is_series_like(part)
+        is_dask_collection(part) and (is_series_like(part) or is_frame(part))
     )
     if not is_column:
         raise TypeError(
             f"{name} must be a dask array or series, but it is a {type(part).__name__}."
         )
-    if part.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, but it has {part.ndim}.")
+    if part.ndim > most_axes:
+        allowed = "one dimension" if most_axes == 1 else "one or two dimensions"
+        raise ValueError(f"{name} must have {allowed}, but it has {part.ndim}.")
+    if isinstance(part, da.Array) and part.ndim == 2:
+        part = part.rechunk({1: -1})
     wanted, found = row_counts(X), row_counts(part)
     if _known(wanted) and _known(found):
         if sum(wanted) != sum(found):
             raise ValueError(f"X has {sum(wanted)} rows, but {name} has {sum(found)}.")
-        return part if wanted == found else part.rechunk((wanted,))
+        return part.rechunk({0: wanted})
     if len(wanted) != len(found):
         raise ValueError(
             f"X has {len(wanted)} blocks, but {name} has {len(found)}, of unknown "
@@ -113,17 +120,17 @@ def _delayed(part) -> list[Delayed]:
     return list(part.to_delayed())
 
 
-def delayed_blocks(X, y, sample_weight=None) -> list[tuple]:
-    """Rows, labels and weights of each block, not computed yet."""
+def delayed_blocks(target: Target, X, y, sample_weight=None) -> list[tuple]:
+    """Rows, labels or numbers, and weights of each block, not computed yet."""
     check_rows(X)
-    labels = _delayed(_cut_alike(y, "y", X))
+    labels = _delayed(_cut_alike(y, "y", X, target.most_axes))
     weights: list = [None] * len(labels)
     if sample_weight is not None:
         weights = _delayed(_cut_alike(sample_weight, "sample_weight", X))
     return list(zip(_delayed(X), labels, weights, strict=True))
 
 
-def prepared(X, y, weights, n_features: int) -> Block:
+def prepared(X, y, weights, target: Target, n_features: int) -> Block:
     """Check a block. It may be empty."""
     X = check_array(
         sound_matrix(X),
@@ -134,10 +141,7 @@ def prepared(X, y, weights, n_features: int) -> Block:
         input_name="X",
     )
     X = aligned(X)  # what came over the network may lie anywhere
-    y = column_or_1d(np.asarray(y))
-    assert_all_finite(y, input_name="y")
-    if len(y):
-        check_classification_targets(y)
+    y = target.checked(y)
     if weights is not None:
         weights = column_or_1d(np.asarray(weights, X.dtype))
         assert_all_finite(weights, input_name="sample_weight")
@@ -151,9 +155,9 @@ def prepared(X, y, weights, n_features: int) -> Block:
     return Block(X, y, weights)
 
 
-def survey(block: Block) -> Survey:
+def survey(block: Block, target: Target) -> Survey:
     """Count rows and weights of each class."""
-    classes, encoded = np.unique(block.y, return_inverse=True)
+    classes, encoded = target.groups(block.y)
     weights = np.ones(len(encoded)) if block.weights is None else block.weights
     rows, counted, sums = (
         np.bincount(encoded, part, len(classes))

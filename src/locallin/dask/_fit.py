@@ -8,7 +8,7 @@ from typing import NamedTuple
 import dask
 import numpy as np
 from distributed import Future
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 
 from locallin.anchors import apportion
 from locallin.dask import _scheme as scheme
@@ -20,8 +20,8 @@ from locallin.dask._blocks import (
     survey,
 )
 from locallin.dask._cluster import Session
-from locallin.dask._scheme import ClassWeights, Plan, Turn
-from locallin.methods.base import stream_classes
+from locallin.dask._scheme import Plan, Turn
+from locallin.dask._targets import RowWeights, target_of
 from locallin.methods.links import offset_of
 from locallin.methods.skeleton import StreamLearner
 
@@ -63,50 +63,50 @@ class ClusterFit:
     def __init__(self, wrapper, model, data: tuple):
         self._wrapper, self._model = wrapper, model
         self._estimator = wrapper.estimator
+        self._target = target_of(wrapper.estimator)
         self._session = Session(wrapper.timeout)
         self._rng = check_random_state(self._estimator.random_state)
         self._load(*data)
         self._survey()
 
     def _load(self, X, y, sample_weight) -> None:
-        parts = delayed_blocks(X, y, sample_weight)
+        parts = delayed_blocks(self._target, X, y, sample_weight)
         n_features = self._wrapper.n_features_in_
         task = dask.delayed(prepared, pure=False)
-        blocks = [task(*part, n_features) for part in parts]
+        blocks = [task(*part, self._target, n_features) for part in parts]
         self._session.load(blocks, _names(row_counts(X)))
 
     def _survey(self) -> None:
         """Count rows and classes, and weigh the classes."""
-        session, estimator = self._session, self._estimator
+        session, target = self._session, self._target
         found = session.results(
             [
-                session.submit(survey, block, name=i)
+                session.submit(survey, block, target, name=i)
                 for i, block in enumerate(session.blocks)
             ]
         )
         session.places = _names([s.n_rows for s in found])
         _check_dtypes(found, session.places)
-        known = getattr(self._model, "classes_", None)
-        classes = np.unique(np.concatenate([s.classes for s in found if s.n_rows]))
-        classes = stream_classes(classes, known)
+        classes = target.of_all([s.classes for s in found if s.n_rows], self._model)
         rows, counted, weights = np.zeros((3, len(found), len(classes)))
         for i, s in enumerate(found):
             own = np.searchsorted(classes, s.classes)
             rows[i, own], counted[i, own], weights[i, own] = s[-3:]
-        factors = _class_factors(estimator.class_weight, classes, rows.sum(axis=0))
+        class_weight = self._estimator.class_weight
+        factors = target.factors(class_weight, classes, rows.sum(axis=0))
         counted = (counted * (factors > 0)).sum(axis=1).astype(int)
         if not counted.any():
             raise ValueError("All rows of X have a weight of zero.")
         mean = weights.sum(axis=0) @ factors / counted.sum()
         self._factors = factors
-        self._class_weights = ClassWeights(classes, factors / mean)
+        self._weights = RowWeights(classes, factors / mean)
         self._busy = np.flatnonzero(counted)
         self._rows = counted[self._busy]
         self._bytes_of_a_row = sum(s.n_bytes for s in found) / rows.sum()
 
     def begin(self) -> Future:
         """Choose anchors, scales and first steps, and share out the rows."""
-        session, weights = self._session, self._class_weights
+        session, weights = self._session, self._weights
         plan = int(self._rows.sum()), self._estimator.max_iter
         *seeds, seed, again = self._seeds(len(self._busy) + 2)
         near = session.holders()
@@ -132,7 +132,7 @@ class ClusterFit:
         sizes = apportion(min(SAMPLE_ROWS, int(self._rows.sum())), self._rows)
         return [
             submit(
-                scheme.draw_sample, blocks[i], self._class_weights, size, own,
+                scheme.draw_sample, blocks[i], self._weights, size, own,
                 name=i, near=near[i],
             )
             for i, size, own in zip(self._busy, sizes, seeds, strict=True)
@@ -141,7 +141,7 @@ class ClusterFit:
 
     def _share_out(self, model: Future, near) -> None:
         """Cut the blocks, where models are to be averaged, and form shards."""
-        session, class_weights = self._session, self._class_weights
+        session = self._session
         n_shards = min(self._wrapper.n_shards, len(self._busy))
         n_pieces = 1
         if n_shards > 1:
@@ -152,7 +152,7 @@ class ClusterFit:
         for i, n_rows, n in np.broadcast(self._busy, self._rows, n_pieces):
             for start, stop in pairwise(np.linspace(0, n_rows, n + 1).astype(int)):
                 where = {"name": f"{i}-{start}", "near": near[i]}
-                given = scheme.cut, session.blocks[i], class_weights, start, stop
+                given = scheme.cut, session.blocks[i], self._weights, start, stop
                 block = session.submit(*given, **where)
                 codes = session.submit(scheme.encode, model, block, **where)
                 place = session.places[i]
@@ -168,7 +168,7 @@ class ClusterFit:
         submit, blocks = self._session.submit, self._session.blocks
         sums = [
             submit(
-                scheme.sum_by_anchor, model, blocks[i], self._class_weights,
+                scheme.sum_by_anchor, model, blocks[i], self._weights,
                 name=f"{number}-{i}", near=near[i],
             )
             for i in self._busy
@@ -300,11 +300,3 @@ def _check_dtypes(found, places) -> None:
                 f"{place} has dtype={s.dtype}, but blocks before it have {first}: "
                 "convert X with astype."
             )
-
-
-def _class_factors(class_weight, classes, rows) -> np.ndarray:
-    if class_weight is None:
-        return np.ones(len(classes))
-    if isinstance(class_weight, str):  # "balanced"
-        return rows.sum() / (len(classes) * rows)
-    return compute_class_weight(class_weight, classes=classes, y=classes)

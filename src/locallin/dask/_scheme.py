@@ -16,20 +16,20 @@ from scipy import sparse
 
 from locallin.coding.base import Coding, in_metric
 from locallin.dask._blocks import Block, BlockError
+from locallin.dask._targets import RowWeights
 from locallin.data.blocks import joined
 from locallin.engine.matrix import as_rows, find_nearest
 from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.rows import Codes
 from locallin.methods.anchored import row_views
-from locallin.methods.base import EpochClassifier
-from locallin.methods.joint import JointClassifier
+from locallin.methods.joint import JointEstimator
 from locallin.methods.rounds import state_for_shards
-from locallin.methods.skeleton import StreamLearner
+from locallin.methods.skeleton import EpochEstimator, StreamLearner
 from locallin.streams.run import StreamSurvey
 from locallin.streams.state import LearningState
 
 
-@sizeof.register((EpochClassifier, Coding))
+@sizeof.register((EpochEstimator, Coding))
 def _bytes(model) -> int:
     """Size of a model, where dask plans and counts transfers."""
     return sum(map(sizeof, vars(model).values()))
@@ -38,13 +38,6 @@ def _bytes(model) -> int:
 @sizeof.register(LearningState)
 def _bytes_of_state(state: LearningState) -> int:
     return sum(array.nbytes for array in state.values())
-
-
-class ClassWeights(NamedTuple):
-    """Classes, and the weight of each in units of the mean weight of a row."""
-
-    classes: np.ndarray
-    factors: np.ndarray
 
 
 class Plan(NamedTuple):
@@ -118,9 +111,9 @@ class _OneThread:
 one_thread = _OneThread()
 
 
-def weigh(block: Block, weights: ClassWeights) -> Block:
+def weigh(block: Block, weights: RowWeights) -> Block:
     """The rows that count, with the products of both weights."""
-    values = weights.factors[np.searchsorted(weights.classes, block.y)]
+    values = weights.of(block.y)
     if block.weights is not None:
         values = values * block.weights
     seen = values > 0
@@ -129,12 +122,12 @@ def weigh(block: Block, weights: ClassWeights) -> Block:
     return Block(block.X[seen], block.y[seen], values[seen])
 
 
-def cut(block: Block, weights: ClassWeights, start: int, stop: int) -> Block:
+def cut(block: Block, weights: RowWeights, start: int, stop: int) -> Block:
     """A piece of the rows that count."""
     return Block(*(part[start:stop] for part in weigh(block, weights)))
 
 
-def draw_sample(block: Block, weights: ClassWeights, size: int, seed: int) -> Block:
+def draw_sample(block: Block, weights: RowWeights, size: int, seed: int) -> Block:
     """A random sample of the rows that count, in their order."""
     block = weigh(block, weights)
     if size == len(block.y):
@@ -145,7 +138,7 @@ def draw_sample(block: Block, weights: ClassWeights, size: int, seed: int) -> Bl
 
 
 def begin(
-    model, weights: ClassWeights, n_rows: int, epochs: int, seed: int, *parts: Block
+    model, weights: RowWeights, n_rows: int, epochs: int, seed: int, *parts: Block
 ):
     """Choose from a sample of ``n_rows`` what ``fit`` chooses from all of them."""
     model = copy(model)
@@ -157,7 +150,7 @@ def begin(
 
 
 def begin_again(
-    model, weights: ClassWeights, n_rows: int, epochs: int, seed: int, *parts: Block
+    model, weights: RowWeights, n_rows: int, epochs: int, seed: int, *parts: Block
 ):
     """Keep anchors that have moved, and choose the rest anew."""
     model = copy(model)
@@ -182,7 +175,7 @@ def has_clusters(model) -> bool:
 
 
 def sum_by_anchor(
-    model, block: Block, weights: ClassWeights
+    model, block: Block, weights: RowWeights
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum and weight of the rows that are nearest to each anchor."""
     block = weigh(block, weights)
@@ -244,7 +237,7 @@ class _KnownCodes:
 
 def encode(model, piece: Block) -> Codes | None:
     """Codes of a piece, where anchors stay and every epoch would find the same."""
-    if isinstance(model, JointClassifier) or not hasattr(model, "coding_"):
+    if isinstance(model, JointEstimator) or not hasattr(model, "coding_"):
         return None
     with one_thread():
         anchor_view, _ = row_views(model, piece.X)

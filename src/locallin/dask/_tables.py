@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 
 from locallin.anchors import apportion
 from locallin.dask._blocks import delayed_blocks
+from locallin.dask._targets import Target, target_of
 from locallin.data.blocks import joined, taken
 from locallin.engine.sklearn_api import clone_without_callbacks
 from locallin.methods.table_streams import TableLearner
@@ -40,8 +41,9 @@ def fit_table(estimator, data: tuple, fit_member):
             "warm_start=True goes on from members, which a cluster makes anew: use "
             "warm_start=False."
         )
-    blocks = delayed_blocks(*data)
-    counts, classes = _survey(blocks)
+    target = target_of(estimator)
+    blocks = delayed_blocks(target, *data)
+    counts, classes = _survey(blocks, target)
     starts = np.concatenate([[0], np.cumsum(counts)])
     rng = check_random_state(estimator.random_state)
     seeds = rng.randint(_LARGEST_SEED, size=len(blocks)).tolist()
@@ -49,7 +51,7 @@ def fit_table(estimator, data: tuple, fit_member):
     model = clone_without_callbacks(estimator)
     learner = TableLearner(model)
     learner.begin(StreamSurvey(classes, int(starts[-1]), sample, places), 1, rng)
-    encoded = _encode(learner, blocks, counts, starts)
+    encoded = _encode(learner, blocks, counts, starts, sample[1][:0])
     learner.replace_members(
         [fit_member(clone(one.estimator), encoded) for one in learner.members]
     )
@@ -57,20 +59,20 @@ def fit_table(estimator, data: tuple, fit_member):
     return model
 
 
-def _survey(blocks: list[tuple]) -> tuple[np.ndarray, np.ndarray]:
+def _survey(blocks: list[tuple], target: Target) -> tuple[np.ndarray, np.ndarray]:
     """Rows of each block, and all classes."""
-    task = dask.delayed(_labels_of, pure=False)
-    found = dask.compute(*(task(y) for _, y, _ in blocks))
+    task = dask.delayed(_classes_of, pure=False)
+    found = dask.compute(*(task(y, target) for _, y, _ in blocks))
     counts = np.array([count for count, _ in found])
     if not counts.sum():
         raise ValueError("X has no rows.")
-    classes = [labels for count, labels in found if count]
+    classes = [own for count, own in found if count]
     return counts, np.unique(np.concatenate(classes))
 
 
-def _labels_of(y) -> tuple[int, np.ndarray]:
+def _classes_of(y, target: Target) -> tuple[int, np.ndarray]:
     y = np.asarray(y)
-    return len(y), np.unique(y)
+    return len(y), target.groups(y)[0]
 
 
 def _draw(blocks, counts, starts, seeds) -> tuple[tuple, np.ndarray]:
@@ -99,8 +101,11 @@ def _draw_from(block: tuple, size: int, seed: int) -> tuple[tuple, np.ndarray]:
     return (taken(X, chosen), *beside), chosen
 
 
-def _encode(learner: TableLearner, blocks, counts, starts) -> Encoded:
-    """What members learn from, block by block where the blocks are."""
+def _encode(learner: TableLearner, blocks, counts, starts, no_y) -> Encoded:
+    """What members learn from, block by block where the blocks are.
+
+    ``no_y`` is the target of no rows.
+    """
     shared = dask.delayed(learner, pure=False, traverse=False)
     task = dask.delayed(_encode_block, pure=False, nout=3)
     like = learner.members[0].estimator
@@ -114,8 +119,11 @@ def _encode(learner: TableLearner, blocks, counts, starts) -> Encoded:
             continue
         n_rows = int(count) - learner.count_held(int(start), int(start + count))
         found = task(shared, block, int(start))
-        labels = like.classes_[:0]
-        shapes = ((n_rows, width), meta), ((n_rows,), labels), ((n_rows,), np.empty(0))
+        shapes = (
+            ((n_rows, width), meta),
+            ((n_rows, *no_y.shape[1:]), no_y),
+            ((n_rows,), np.empty(0)),
+        )
         for part, one, (shape, kind) in zip(parts, found, shapes, strict=True):
             part.append(da.from_delayed(one, shape, meta=kind))
     return Encoded(*map(da.concatenate, parts))

@@ -124,15 +124,16 @@ class ScoringRegressor(RegressorMixin, ScoringEstimator):
         levels = self.quantile_levels
         if levels is None:
             return super().score(X, y, sample_weight)
-        found = self.linear_predictor(X)
-        return float(
-            np.mean(
-                [
-                    d2_pinball_score(y, f, sample_weight=sample_weight, alpha=level)
-                    for f, level in zip(found.T, levels, strict=True)
-                ]
-            )
-        )
+        return quantile_score(levels, y, self.linear_predictor(X), sample_weight)
+
+
+def quantile_score(levels, y, found: np.ndarray, sample_weight=None) -> float:
+    """Mean D2 of quantiles, (n, n_levels): 1 - pinball loss / that of y's quantile."""
+    scores = [
+        d2_pinball_score(y, column, sample_weight=sample_weight, alpha=level)
+        for column, level in zip(found.T, levels, strict=True)
+    ]
+    return float(np.mean(scores))
 
 
 def _are_levels(levels: np.ndarray) -> bool:

@@ -5,27 +5,29 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from locallin.engine.parallel import single_threaded_blas
 from locallin.engine.sklearn_api import clone_without_callbacks
-from locallin.methods.base import EpochClassifier
-from locallin.methods.skeleton import StreamLearner, check_parameters
-from locallin.streams.run import StreamSurvey
+from locallin.methods.skeleton import EpochEstimator, StreamLearner, check_parameters
+from locallin.streams.run import NO_CLASSES, StreamSurvey
 from locallin.streams.state import LearningState
 
 
 def check_block_learner(estimator) -> None:
     """Refuse estimators and settings that need all rows at once."""
-    if not isinstance(estimator, EpochClassifier):
+    learns_in_epochs = isinstance(estimator, EpochEstimator)
+    solver = getattr(estimator, "solver", None)
+    if learns_in_epochs and solver in ("dual", "newton"):
+        raise ValueError(f"solver={solver!r} needs all rows at once: use solver='sgd'.")
+    if not (learns_in_epochs and hasattr(estimator, "fit_stream")):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}, which cannot learn from "
             "blocks: use SAPLClassifier, DULLSVMClassifier, ML3Classifier or "
-            "LLSVMClassifier(solver='sgd')."
+            "LLSVMClassifier(solver='sgd') for classes, SAPLRegressor or "
+            "DULLSVMRegressor for numbers."
         )
-    solver = getattr(estimator, "solver", None)
-    if solver in ("dual", "newton"):
-        raise ValueError(f"solver={solver!r} needs all rows at once: use solver='sgd'.")
     if getattr(estimator, "init", None) == "convex":
         raise ValueError("init='convex' needs all rows at once: use init='zeros'.")
     if estimator.early_stopping:
@@ -83,23 +85,24 @@ class Rounds:
     the first steps. In a round each part makes a pass from the common model, wherever
     its rows are, and the common model moves by the mean of what they have learned. What
     travels is this object and the arrays of the models; the rows stay where they are.
-    :class:`locallin.dask.ClusterClassifier` is made of the same round.
+    :class:`locallin.dask.ClusterClassifier` and ``ClusterRegressor`` make such rounds.
 
     Parameters
     ----------
-    estimator : classifier
+    estimator : classifier or regressor
         SAPLClassifier, DULLSVMClassifier, ML3Classifier or LLSVMClassifier with
-        ``solver="sgd"``; ``max_iter`` is the number of rounds.
+        ``solver="sgd"``, SAPLRegressor or DULLSVMRegressor; ``max_iter`` is the number
+        of rounds.
     X : {array-like, sparse matrix} of shape (n_sampled, n_features)
         A sample of the rows, some thousands.
-    y : array-like of shape (n_sampled,)
-        Their classes.
+    y : array-like of shape (n_sampled,) or (n_sampled, n_targets)
+        Their classes or numbers.
     n_rows : int
         Number of all rows.
     n_parts : int, default=1
         Parts that learn at the same time.
     classes : array-like of shape (n_classes,), default=None
-        All classes; None takes those of the sample.
+        All classes; None takes those of the sample. Regressors have none.
 
     Attributes
     ----------
@@ -134,7 +137,10 @@ class Rounds:
                 raise ValueError(f"{name}={value!r} must be a whole number above 0.")
         rng = check_random_state(estimator.random_state)
         model = clone_without_callbacks(estimator)
-        classes = np.unique(y) if classes is None else np.unique(classes)
+        if not is_classifier(estimator):
+            classes = NO_CLASSES
+        else:
+            classes = np.unique(y if classes is None else classes)
         self._rounds = model.max_iter
         self._seed = int(rng.randint(np.iinfo(np.int32).max))
         with single_threaded_blas():
@@ -164,8 +170,8 @@ class Rounds:
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             Rows of the part.
-        y : array-like of shape (n_samples,)
-            Their classes.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Their classes or numbers.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, whose mean over all parts should be one.
         part : int
@@ -209,7 +215,7 @@ class Rounds:
         Returns
         -------
         estimator
-            The fitted classifier.
+            The fitted classifier or regressor.
         """
         learner = StreamLearner(copy(self._model))
         learner.state = self._state.copy()
