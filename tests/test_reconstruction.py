@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from locallin import LLSVMClassifier
 from locallin.coding import LAECoding, LCCCoding, LLCCoding
-from locallin.coding.reconstruction import (
+from locallin.coding.local_problems import (
     lasso_minima,
     onto_simplex,
     shrunk,
