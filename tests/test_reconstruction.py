@@ -8,6 +8,7 @@ from sklearn.datasets import load_digits, make_moons
 
 from locallin import LLSVMClassifier
 from locallin.coding import LAECoding, LCCCoding, LLCCoding
+from locallin.coding.anchor_learning import NearCodes, best_anchors, bound
 from locallin.coding.local_problems import (
     lasso_minima,
     onto_simplex,
@@ -99,6 +100,69 @@ def test_lcc_minimises_its_bound():
             options={"ftol": 1e-13, "maxiter": 500},
         )
         assert bound(code[near(coding, x)]) <= found.fun + 1e-5
+
+
+def slow_bound(X, V, G, mu, weights):
+    """What LCC minimises over weights and anchors, as it is written."""
+    total = 0.0
+    for x, g, weight in zip(X, G, weights, strict=True):
+        lengths = ((x - V) ** 2).sum(axis=1)
+        total += weight * (((x - g @ V) ** 2).sum() / 2 + mu * np.abs(g) @ lengths)
+    return total / weights.sum()
+
+
+def test_anchors_are_the_best_for_the_codes():
+    rng = np.random.default_rng(7)
+    X, V = rng.standard_normal((30, 3)), rng.standard_normal((6, 3))
+    weights = rng.uniform(0, 2, 30)
+    nearest = np.array([np.sort(rng.choice(5, 3, False)) for _ in X])
+    codes = NearCodes(nearest, rng.dirichlet(np.ones(3), 30) * 3 - 2 / 3)
+    G = np.zeros((30, 6))
+    np.put_along_axis(G, codes.nearest, codes.weights, axis=1)
+    share, unit = weights / weights.sum(), np.float64(2.0)
+    got = bound(X, V, codes, 0.1, share, unit) * 4
+    assert got == pytest.approx(slow_bound(X, V, G, 0.1, weights))
+    best = best_anchors(X, V, codes, 0.1, share, unit)
+    assert_allclose(best[5], V[5], rtol=1e-12)  # no row uses it
+    found = optimize.minimize(
+        lambda flat: slow_bound(X, flat.reshape(6, 3), G, 0.1, weights),
+        V.ravel(),
+        options={"gtol": 1e-8},
+    )
+    assert_allclose(best, found.x.reshape(6, 3), atol=1e-5)
+    as_csr = best_anchors(sparse.csr_matrix(X), V, codes, 0.1, share, unit)
+    assert_allclose(as_csr, best)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_learning_anchors_lowers_the_bound(form):
+    X = load_digits().data[:300] / 16
+    weights = np.random.default_rng(8).uniform(0, 2, 300)
+    settings = {"n_neighbors": 5, "random_state": 0}
+    start = LCCCoding(20, max_iter=0, **settings).fit(form(X), None, weights)
+    assert start.n_iter_ == 0
+    moved = LCCCoding(20, tol=0, **settings).fit(form(X), None, weights)
+    assert moved.n_iter_ > 2
+    assert (np.diff(moved.objective_history_) < 0).all()
+    ends = [
+        slow_bound(X, c.anchors_, c.transform(X).toarray(), 0.1, weights)
+        for c in (start, moved)
+    ]
+    assert ends[1] < 0.97 * ends[0]
+    assert ends[1] / ends[0] == pytest.approx(moved.objective_history_[-1], rel=1e-4)
+    again = LCCCoding(anchors=start.anchors_, tol=0, **settings)
+    again.fit(form(X), None, weights)
+    assert_allclose(again.anchors_, moved.anchors_)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e30, 1e300])
+def test_anchors_learn_in_any_unit(size):
+    X = make_moons(100, noise=0.1, random_state=0)[0]
+    ends = [
+        LCCCoding(10, n_neighbors=3, anchors=X[:10] * unit).fit(X * unit).anchors_
+        for unit in (1.0, size)
+    ]
+    assert_allclose(ends[1] / size, ends[0], rtol=1e-3, atol=1e-3)
 
 
 def test_shrinking_is_a_minimum_and_no_price_is_a_projection():

@@ -2,9 +2,9 @@
 
 A coding gives each row weights on a few of its nearest anchors. The weights are
 finite for any finite input, and sum to one; they are shares, not negative, but for
-those by reconstruction in closed form. Codings are
-transformers: alone in a pipeline they turn data into a sparse matrix of weights,
-inside a classifier they decide which local models speak for a row.
+those of LLC and LCC. Codings are transformers: alone in a pipeline they turn data
+into a sparse matrix of weights, inside a classifier they decide which local models
+speak for a row.
 """
 
 from locallin.coding.base import Coding

@@ -4,13 +4,15 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from locallin.coding.base import Coding
+from locallin.coding.anchor_learning import NearCodes, learn_anchors
+from locallin.coding.base import Coding, in_metric
 from locallin.coding.local_problems import (
     lasso_minima,
     local_covariances,
     simplex_minima,
 )
-from locallin.engine.matrix import behind_metric, find_nearest, map_blocks
+from locallin.engine.invariants import Array, Number, Rule
+from locallin.engine.matrix import as_rows, behind_metric, find_nearest, map_blocks
 from locallin.engine.sklearn_api import Interval
 from locallin.kernels.rows import Codes, Rows
 
@@ -58,27 +60,30 @@ class ReconstructionCoding(Coding):
             one, and the anchors ascend.
         """
         rows = behind_metric(rows, self.metric_)
-        nearest, distances = find_nearest(
-            rows, self.anchors_, self.n_neighbors_, n_jobs
-        )
-        nearest.sort(axis=1)
-        weights = np.empty_like(distances)
-
-        def work(block, start, stop):
-            k = self.n_neighbors_
-            covariances = np.empty((stop - start, k, k))
-            for first in range(0, stop - start, _ROWS):
-                part = slice(first, min(first + _ROWS, stop - start))
-                near = self.anchors_[nearest[start:stop][part]]
-                X = _dense(block, part, self.anchors_.shape[1])
-                covariances[part] = local_covariances(X, near)
-            weights[start:stop] = self._weights(covariances)
-
-        map_blocks(rows, work, n_jobs)
+        nearest, weights = self._near_codes(rows, self.anchors_, n_jobs)
         n, k = nearest.shape
         width = np.int32 if n * k <= np.iinfo(np.int32).max else np.int64
         indptr = np.arange(0, n * k + 1, k, dtype=width)
         return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
+
+    def _near_codes(self, rows: Rows, anchors: np.ndarray, n_jobs) -> NearCodes:
+        """Codes of rows that stand behind the metric, for anchors of any place."""
+        k = self.n_neighbors_
+        nearest, distances = find_nearest(rows, anchors, k, n_jobs)
+        nearest.sort(axis=1)
+        weights = np.empty_like(distances)
+
+        def work(block, start, stop):
+            covariances = np.empty((stop - start, k, k))
+            for first in range(0, stop - start, _ROWS):
+                part = slice(first, min(first + _ROWS, stop - start))
+                near = anchors[nearest[start:stop][part]]
+                X = _dense(block, part, anchors.shape[1])
+                covariances[part] = local_covariances(X, near)
+            weights[start:stop] = self._weights(covariances)
+
+        map_blocks(rows, work, n_jobs)
+        return NearCodes(nearest, weights)
 
     def _weights(self, covariances: np.ndarray) -> np.ndarray:
         raise NotImplementedError
@@ -296,6 +301,8 @@ class LCCCoding(ReconstructionCoding):
 
     The second term is a lasso whose price is the squared distance: far anchors get
     exactly zero. Weights may be negative, with what that means in :class:`LLCCoding`.
+    ``fit`` lowers the mean of this bound over the rows by moving the anchors, too:
+    weights and anchors take turns, each at its best for the other.
 
     Parameters
     ----------
@@ -307,8 +314,13 @@ class LCCCoding(ReconstructionCoding):
         Price of distance: the larger, the fewer anchors. It has no unit.
     anchors : {"kmeans", "random", "kmeans-per-class"} or array-like of shape \
             (n_anchors, n_components), default="kmeans"
-        Where the anchors come from: see :func:`locallin.anchors.choose_anchors`. Given
+        Where the anchors start: see :func:`locallin.anchors.choose_anchors`. Given
         ones stand behind the metric.
+    max_iter : int, default=10
+        Largest number of rounds in which the anchors move; 0 leaves them where they
+        start.
+    tol : float, default=1e-3
+        A round that lowers the bound by a smaller share is the last.
     metric : array-like of shape (n_features,) or (n_components, n_features), or None, \
             default=None
         What stands in front of the distances: a scale of each feature, or a linear map
@@ -327,6 +339,11 @@ class LCCCoding(ReconstructionCoding):
         The metric in use.
     bandwidth_ : float
         0: this coding has none.
+    n_iter_ : int
+        Number of rounds in which the anchors moved.
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        Mean of the bound over the rows, at the start and after each round, as a share
+        of that at the start.
     n_neighbors_ : int
         Number of nearest anchors in use, at most ``len(anchors_)``.
     n_features_in_ : int
@@ -342,8 +359,10 @@ class LCCCoding(ReconstructionCoding):
 
     Notes
     -----
-    The paper also moves the anchors so that they rebuild the rows better; here they
-    stay where k-means has put them, and only the nearest count.
+    The paper's weights are on all anchors; here only the nearest count. A round after
+    which rows have other nearest anchors may raise the bound: it is undone, and is the
+    last.
+
     ``LLSVMClassifier(coding=LCCCoding(), local_model="constant")`` is the paper's
     LCC with a linear machine on the codes; with linear local models it spans what the
     local tangents of Yu & Zhang (2010) add.
@@ -356,15 +375,26 @@ class LCCCoding(ReconstructionCoding):
     Examples
     --------
     >>> from locallin.coding import LCCCoding
-    >>> coding = LCCCoding(n_neighbors=2, anchors=[[0.0], [1.0], [9.0]])
+    >>> coding = LCCCoding(n_neighbors=2, anchors=[[0.0], [1.0], [9.0]], max_iter=0)
     >>> coding.fit([[0.5]]).transform([[0.5], [1.0]]).toarray().round(2)
     array([[0.5, 0.5, 0. ],
            [0. , 1. , 0. ]])
+
+    Anchors that learn rebuild the rows better:
+
+    >>> import numpy as np
+    >>> angles = np.linspace(0, np.pi, 200)
+    >>> X = np.c_[np.cos(angles), np.sin(angles)]
+    >>> coding = LCCCoding(8, n_neighbors=3, random_state=0).fit(X)
+    >>> bool(coding.objective_history_[-1] < 0.9)
+    True
     """
 
     _parameter_constraints: dict = {
         **ReconstructionCoding._parameter_constraints,
         "mu": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
     }
 
     def __init__(
@@ -374,6 +404,8 @@ class LCCCoding(ReconstructionCoding):
         n_neighbors: int = 10,
         mu: float = 0.1,
         anchors="kmeans",
+        max_iter: int = 10,
+        tol: float = 1e-3,
         metric=None,
         random_state=None,
         n_jobs: int | None = None,
@@ -382,9 +414,34 @@ class LCCCoding(ReconstructionCoding):
         self.n_neighbors = n_neighbors
         self.mu = mu
         self.anchors = anchors
+        self.max_iter = max_iter
+        self.tol = tol
         self.metric = metric
         self.random_state = random_state
         self.n_jobs = n_jobs
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **super()._invariants(),
+            "n_iter_": Number(Integral),
+            "objective_history_": Array(("rounds",)),
+        }
+
+    def _fit_validated(self, X, y, sample_weight):
+        super()._fit_validated(X, y, sample_weight)
+        X = in_metric(X, self.metric_)
+        rows = as_rows(X)
+        self.anchors_, self.objective_history_ = learn_anchors(
+            X,
+            self.anchors_,
+            lambda anchors: self._near_codes(rows, anchors, self.n_jobs),
+            float(self.mu),
+            np.ones(X.shape[0]) if sample_weight is None else sample_weight,
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+        )
+        self.n_iter_ = len(self.objective_history_) - 1
+        return self
 
     def _weights(self, covariances: np.ndarray) -> np.ndarray:
         # Squared distances are on the diagonal; the scale of both terms is the same.
