@@ -77,8 +77,10 @@ def main(arguments: list[str] | None = None) -> None:
     )
     asked = vars(parser.parse_args(arguments))
     module = importlib.import_module(f"benchmarks.{asked.pop('name')}")
+    job = Job(**asked)
     try:
-        module.run(Job(**asked))
+        module.run(job)
+        job.check_sets()
     except OutOfTime:
         print("The time is used up: the same command goes on from here.")
 

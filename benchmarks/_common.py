@@ -46,6 +46,7 @@ class Job:
     beside: Path | None = None
     mirror: str | None = None
     began: float = field(default_factory=time.monotonic)
+    known: set[str] = field(default_factory=set)
 
     def parts(self, names: Iterable[str]) -> list[str]:
         """The parts that are asked for."""
@@ -56,7 +57,15 @@ class Job:
 
     def named(self, names: Iterable[str]) -> list[str]:
         """The data sets that are asked for."""
+        names = list(names)
+        self.known.update(names)
         return [n for n in names if not self.sets or n in self.sets]
+
+    def check_sets(self) -> None:
+        """Refuse sets that no part of the run has."""
+        if unknown := set(self.sets) - self.known:
+            known = sorted(self.known)
+            raise SystemExit(f"no set {sorted(unknown)}: choose from {known}")
 
     def out_of_time(self) -> bool:
         return time.monotonic() - self.began >= 60 * self.minutes
@@ -112,6 +121,8 @@ class Report:
 
     def fill(self, tasks: dict[tuple[str, ...], Callable[[], object]]) -> None:
         """Measure what is missing: one line, and one saved file, for each."""
+        if tasks and all(key in self for key in tasks):
+            print(f"{self._path.name} has all {len(tasks)} results of this already.")
         for count, (key, measure) in enumerate(tasks.items(), 1):
             if key in self:
                 continue

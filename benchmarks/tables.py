@@ -13,6 +13,7 @@ from benchmarks import _defaults_tables as of_defaults
 from benchmarks import _domain_tables as of_domains
 from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
+from benchmarks import _rival_tables as of_rivals
 from benchmarks import _scale_tables as of_scale
 from benchmarks._markdown import Missing, column, markdown, multiple, read
 from benchmarks._methods import is_ours
@@ -304,6 +305,10 @@ TABLES = {
     "atlas": of_papers.atlas,
     "atlas, noise": of_papers.atlas_noise,
     "few labels": of_papers.few_labels,
+    "papers, own": of_rivals.own,
+    "papers, 2015": of_rivals.of_2015,
+    "papers, 2015, times": of_rivals.times_of_2015,
+    "papers, 2018": of_rivals.of_2018,
     "speed": of_papers.speed,
     "untuned": of_defaults.untuned,
     "untuned, summary": of_defaults.summary,
@@ -358,6 +363,8 @@ def filled(text: str) -> str:
 
     def table(place) -> str:
         head, name, old, end = place.groups()
+        if name not in TABLES:
+            raise SystemExit(f"no table {name!r}: choose from {sorted(TABLES)}")
         try:
             return f"{head}\n{TABLES[name]()}\n\n{end}"
         except Missing:

@@ -34,6 +34,7 @@ from benchmarks import (
     loess,
     mixed,
     objectives,
+    papers,
     peers,
     pictures,
     probabilities,
@@ -49,7 +50,16 @@ from benchmarks import (
 )
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
-from benchmarks.papers import atlas, figures, joint, llsvm, ml3
+from benchmarks.papers import (
+    atlas,
+    figures,
+    joint,
+    llsvm,
+    losses,
+    ml3,
+    own,
+    rivals,
+)
 from locallin import (
     LLSVMClassifier,
     LocallyLinearClassifier,
@@ -65,7 +75,7 @@ pytestmark = [
 RESULTS = {
     *(name for name in BENCHMARKS if name not in ("papers", "probabilities")),
     *(f"probabilities-{part}" for part in ("calibration", "coverage")),
-    *(f"papers-{part}" for part in ("llsvm", "joint", "ml3", "atlas", "figures")),
+    *(f"papers-{part}" for part in papers.PARTS),
 }
 
 
@@ -121,7 +131,7 @@ def data(tmp_path_factory):
 def tiny():
     """Everything the benchmarks do, in small numbers."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (llsvm, joint, ml3, figures):
+        for module in (llsvm, joint, ml3, figures, own, rivals, losses):
             patch.setattr(module, "SEEDS", (0, 1))
         patch.setattr(llsvm, "PRINTED", {"letter": 5.32})
         small = {m: (make, grid[:2]) for m, (make, grid) in llsvm.METHODS.items()}
@@ -148,6 +158,12 @@ def tiny():
         patch.setattr(atlas, "SEEDS", dict.fromkeys(atlas.SEEDS, range(2)))
         patch.setattr(atlas, "CHARTS", dict.fromkeys(atlas.CHARTS, ((5, 3), (5, 10))))
         patch.setattr(figures, "ANCHORS", (5, 10))
+        few = {"letter": ("SAPL",), "magic04": ("U-LLSVM", "DU-LLSVM")}
+        patch.setattr(own, "METHODS", {**few, "usps": ("ML3",)})
+        patch.setattr(own, "PASSES", 2)
+        patch.setattr(rivals, "PRINTED", {"letter": {"LDKL": 2.85}, "magic04": {}})
+        patch.setattr(rivals, "SLOW_ROWS", 20)
+        patch.setattr(losses, "PRINTED", {"magic04": losses.PRINTED["magic04"]})
         patch.setattr(few_labels, "LABELS", (100,))
         patch.setattr(few_labels, "TRIALS", 2)
         patch.setattr(alpha_path, "SETS", ("magic04",))
@@ -200,9 +216,9 @@ def tiny():
         patch.setattr(peers, "estimators", lambda: some)
         patch.setattr(untuned, "SETS", ("heart", "letter", "phishing"))
         patch.setattr(untuned, "REPEATS", {"heart": 2, "letter": 2, "phishing": 2})
-        rivals = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
-        rivals["LGBMClassifier"] = rivals["GaussianNB"]  # stands in for it
-        patch.setattr(untuned, "peers", lambda: rivals)
+        others = {"SVC()": SVC(), "SVC(C=10)": SVC(C=10), "GaussianNB": GaussianNB()}
+        others["LGBMClassifier"] = others["GaussianNB"]  # stands in for it
+        patch.setattr(untuned, "peers", lambda: others)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
         for module in (untuned, mixed, regression):
             patch.setattr(module, "on_one_thread", lambda do, *a, minutes: do(*a))
@@ -303,7 +319,9 @@ def test_what_is_there_is_not_measured_again(results, data, name, capsys):
     before = {path: path.stat().st_mtime_ns for path in results.iterdir()}
     sets = ("--sets", "letter") if name == "papers" else ()
     run(name, data, results, *sets, "--minutes", "0")
-    assert "[" not in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "[" not in said
+    assert "already" in said
     assert before == {path: path.stat().st_mtime_ns for path in results.iterdir()}
 
 
@@ -333,6 +351,24 @@ def test_parts_and_sets_can_be_chosen(tiny, data, tmp_path):
     assert list(found["heart"]) == ["SVC()"]
     with pytest.raises(SystemExit, match="no part"):
         run("papers", data, tmp_path, "--only", "llsvn")
+
+
+def test_an_unknown_set_is_an_error(tiny, data, tmp_path):
+    with pytest.raises(SystemExit, match=r"no set \['lettre'\]: choose from .*letter"):
+        run("papers", data, tmp_path, "--only", "llsvm", "--sets", "lettre")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unknown_table_is_an_error():
+    page = "<!-- table: nothing -->\nold\n<!-- end -->"
+    with pytest.raises(SystemExit, match=r"no table 'nothing': choose from .*papers"):
+        tables.filled(page)
+
+
+def test_the_best_of_a_row_is_marked():
+    cells = ["9.80 +- 0.36", "", "9.18 (9.30)"]
+    assert _markdown.best_marked(cells) == ["9.80 +- 0.36", "", "**9.18 (9.30)**"]
+    assert _markdown.best_marked(["1.0", ""]) == ["1.0", ""]
 
 
 def test_untuned_results(results):
@@ -431,6 +467,8 @@ CHOICES = {
         "load",
         lambda data: joint.measure(data, "letter", "SAPL", joint.RATES),
     ),
+    "own": (own, "load", lambda data: own.measure(data, "letter", "SAPL", dict)),
+    "rivals": (rivals, "load", lambda data: rivals.measure(data, "letter", "CSVM")),
     "ml3": (ml3, "load", lambda data: ml3.table_1(data, "usps")),
     "ml3, covtype": (
         ml3,

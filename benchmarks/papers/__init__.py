@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-PARTS = ("llsvm", "joint", "ml3", "atlas", "figures")
+PARTS = ("llsvm", "joint", "ml3", "atlas", "figures", "own", "rivals", "losses")
 
 
 def run(job) -> None:

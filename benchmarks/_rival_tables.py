@@ -1,0 +1,128 @@
+"""Tables that set the papers' own algorithms, and others' machines, beside ours."""
+
+from benchmarks._markdown import Missing, best_marked, markdown, plus_minus, read
+from benchmarks._paper_tables import SOFT
+from benchmarks.papers import joint, losses, ml3, rivals
+
+OWN_LLSVM = "paper's setting (inverse distance, k=8, hinge, 10 epochs of SGD)"
+
+
+def own() -> str:
+    """Each paper's own algorithm beside our recipe, and what is printed."""
+    rows = []
+    for data, method, entry, ours, printed in own_figures():
+        cells = [plus_minus(entry), plus_minus(ours) if ours else ""]
+        cells.append("" if printed is None else f"{printed:.2f}")
+        rows.append([data.upper(), method, *best_marked(cells)])
+    if not rows:
+        raise Missing("papers-own")
+    head = ["", "method", "the paper's own algorithm", "our recipe", "printed"]
+    return markdown(head, rows)
+
+
+def own_figures():
+    for data, results in read("papers-llsvm").items():
+        if OWN_LLSVM in results and SOFT in results:
+            printed = results["error printed in the paper"]
+            yield data, "LL-SVM", results[OWN_LLSVM], results[SOFT], printed
+    recipes = read("papers-joint")
+    latent = read("papers-ml3").get("table 1", {})
+    for data, results in read("papers-own").items():
+        for method, entry in results.items():
+            if method == "ML3":
+                printed = ml3.PRINTED.get(data, (0, None))[1]
+                yield data, method, entry, latent.get(data), printed
+            else:
+                printed = printed_error(data, method)
+                yield data, method, entry, recipes.get(data, {}).get(method), printed
+
+
+def printed_error(data: str, method: str) -> float | None:
+    known = joint.PRINTED.get(data, {})
+    if method in known:
+        return known[method]
+    accuracy = losses.PRINTED.get(data, {}).get(method)
+    return accuracy and 100 - accuracy[1]
+
+
+def of_2015() -> str:
+    """Errors of all machines of the 2015 paper, and in brackets what is printed."""
+    results = read("papers-rivals")
+    rows = []
+    for method in rivals.MACHINES:
+        rows.append([method, *(cell(results[d], d, method) for d in results)])
+    return markdown(["error %", *map(str.upper, results)], columns_marked(rows))
+
+
+def cell(entries, data, method) -> str:
+    printed = rivals.PRINTED[data].get(method)
+    beside = "" if printed is None else f" ({printed:.2f})"
+    return with_deviation(entries[method]) + beside if method in entries else ""
+
+
+def with_deviation(entry) -> str:
+    return plus_minus(entry) if "deviation" in entry else f"{entry['mean']:.2f}"
+
+
+def columns_marked(rows) -> list[list[str]]:
+    """Mark the best of each column."""
+    names, *columns = zip(*rows, strict=True)
+    return [list(row) for row in zip(names, *map(best_marked, columns), strict=True)]
+
+
+def times_of_2015() -> str:
+    """Time of prediction as a multiple of a linear SVM's, beside what is printed."""
+    results = read("papers-rivals")
+    rows = []
+    for method in rivals.MACHINES:
+        cells = [method]
+        for data, entries in results.items():
+            printed = rivals.PRINTED_SECONDS[data]
+            found = times(entries[method]["test_time"]) if method in entries else ""
+            if found and method in printed:
+                found += f" ({times(printed[method] / printed['Linear SVM'])})"
+            cells.append(found)
+        rows.append(cells)
+    return markdown(["times a linear SVM", *map(str.upper, results)], rows)
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
+def of_2018() -> str:
+    """Test loss, error and time of Table 2 of the 2018 paper."""
+    own_results = read_or_nothing("papers-own")
+    rows = []
+    for data, entries in read("papers-losses").items():
+        for method, entry in entries.items():
+            loss, accuracy, time = losses.PRINTED[data].get(method, (None,) * 3)
+            theirs = own_results.get(data, {}).get(method, {})
+            rows.append(
+                [
+                    data.upper(),
+                    method,
+                    f"{mean(entry['test_losses']):.4f}",
+                    f"{mean(theirs['test_losses']):.4f}" if theirs else "",
+                    "" if loss is None else f"{loss:.4f}",
+                    plus_minus(entry),
+                    plus_minus(theirs) if theirs else "",
+                    "" if accuracy is None else f"{100 - accuracy:.2f}",
+                    times(entry["test_time"]),
+                    "" if time is None else times(time),
+                ]
+            )
+    head = ["", "method", "loss", "own algorithm", "printed", "error %"]
+    head += ["own algorithm", "printed", "time / linear SVM", "printed"]
+    return markdown(head, rows)
+
+
+def read_or_nothing(name: str) -> dict:
+    try:
+        return read(name)
+    except Missing:
+        return {}
+
+
+def mean(values) -> float:
+    return sum(values) / len(values)
