@@ -127,7 +127,8 @@ class Atlas(
         Seed of what is drawn at random. Random charts and the order of moves depend on
         it.
     verbose : int, default=0
-        How much is printed. 1 is a line per stage.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per stage, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -1,7 +1,9 @@
 """Who is told of long work, and by whom: nobody, the screen, or a logger."""
 
 import ast
+import io
 import logging
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from sklearn.base import clone
 
 import locallin
 from locallin import Atlas, DULLSVMClassifier, LLSVMClassifier, LocallyLinearClassifier
+from locallin.engine import progress
 
 LOGGER = logging.getLogger("locallin")
 MODELS = [
@@ -17,6 +20,7 @@ MODELS = [
     LocallyLinearClassifier(effort=0, random_state=0),
     Atlas(random_state=0),
 ]
+STEPPING = [model for model in MODELS if "effort" not in model.get_params()]
 
 
 class Lines(logging.Handler):
@@ -88,6 +92,80 @@ def test_a_level_without_a_handler_swallows_nothing(moons, capsys, monkeypatch):
     finally:
         LOGGER.setLevel(logging.NOTSET)
     assert "DULLSVMClassifier" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    """A screen that a person looks at."""
+
+    def isatty(self):
+        return True
+
+
+class Notebook(io.StringIO):
+    """A stream of a notebook, which is no terminal."""
+
+    __module__ = "ipykernel.iostream"
+
+
+SCREENS = pytest.mark.parametrize("kind", [Terminal, Notebook])
+
+
+def watched(kind, monkeypatch):
+    """A screen in place of standard output, on which every step is drawn."""
+    shown = kind()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_BARS", 0)
+    monkeypatch.setenv("COLUMNS", "60")
+    return shown
+
+
+def looks_like(screen):
+    """The lines that a person sees in the end."""
+    lines = []
+    for line in screen.getvalue().split("\n"):
+        seen = ""
+        for part in line.split("\r"):
+            seen = part + seen[len(part) :]
+        lines.append(seen.rstrip())
+    return lines
+
+
+@SCREENS
+@pytest.mark.parametrize("model", STEPPING, ids=lambda model: type(model).__name__)
+def test_a_watched_fit_has_a_bar_and_ends_with_a_line(model, kind, moons, monkeypatch):
+    screen = watched(kind, monkeypatch)
+    fit(model, moons, verbose=1)
+    assert "|  " in screen.getvalue()
+    assert "% [" in screen.getvalue()
+    *lines, end = looks_like(screen)
+    assert end == ""
+    assert 1 <= len(lines) <= 2
+    assert all(line.startswith(f"[{type(model).__name__}] ") for line in lines)
+
+
+def test_more_words_are_lines_on_every_screen(moons, monkeypatch):
+    screen = watched(Terminal, monkeypatch)
+    fit(MODELS[0], moons, verbose=2)
+    assert "\r" not in screen.getvalue()
+    assert screen.getvalue().count("\n") == 3
+
+
+def test_a_bar_is_no_wider_than_the_screen(monkeypatch):
+    screen = watched(Terminal, monkeypatch)
+    steps = progress.Steps("work", 4, 1)
+    for number in range(4):
+        steps.step(number, "something " + "long " * 20)
+    assert all(len(part) < 60 for part in screen.getvalue().split("\r"))
+    assert screen.getvalue().split("\r")[2][:30] == "|##########          |  50% [w"
+    steps.end()
+    assert looks_like(screen)[0].startswith("[work] something long long")
+
+
+def test_work_of_unknown_length_has_no_share(monkeypatch):
+    screen = watched(Notebook, monkeypatch)
+    steps = progress.Steps("work", None, 1)
+    steps.step(1, "going on")
+    assert screen.getvalue().startswith("[work] going on, ")
 
 
 def test_only_progress_and_the_commands_print():

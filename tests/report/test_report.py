@@ -43,7 +43,7 @@ from locallin.inspection import counterfactual, explain, global_effects, regions
 from locallin.inspection.text import plain
 from locallin.report import Report, report
 from locallin.report._curves import ticks
-from locallin.report._data import Evaluation
+from locallin.report._data import N_PARTS, Evaluation
 from locallin.report.build import build_report
 
 few = {"max_iter": 5, "random_state": 0}
@@ -684,5 +684,5 @@ def test_parts_are_told_where_asked_for(moons, capsys):
     assert capsys.readouterr().out == ""
     assert report(clf, X, y, rows=3, verbose=1) == silent
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "[report] predicting 300 rows"
-    assert lines[-1] == "[report] explaining 3 rows"
+    assert lines[0].startswith("[report] predicting 300 rows")
+    assert len(lines) == N_PARTS + 1

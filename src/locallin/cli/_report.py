@@ -1,5 +1,7 @@
 """The command that writes a page about a model."""
 
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -20,16 +22,18 @@ def report(args) -> int:
     path = check_output(args.out, args.force)
     model = load_model(args.model, args.trust)
     X, y, names = all_rows(model, args)
-    content, data = build_report(
-        model.estimator,
-        X,
-        y,
-        feature_names=None if is_frame(X) else model.about.get("names"),
-        rows=args.rows,
-        title=args.title,
-        first_row=1,
-        row_names=names,
-    )
+    with redirect_stdout(sys.stderr):
+        content, data = build_report(
+            model.estimator,
+            X,
+            y,
+            feature_names=None if is_frame(X) else model.about.get("names"),
+            rows=args.rows,
+            title=args.title,
+            first_row=1,
+            row_names=names,
+            verbose=int(sys.stderr.isatty()),
+        )
     with replacing(path) as file:
         file.write_text(content, encoding="utf-8")
     result = {

@@ -1,6 +1,5 @@
 """Training on files larger than memory."""
 
-import sys
 import time
 from dataclasses import replace
 from importlib.util import find_spec
@@ -215,8 +214,6 @@ def train_in_blocks(args, settings: dict[str, Any]) -> Trained:
         check_classes(args, classes)
         classifier.set_params(**with_classes(settings, classes))
         told["classes"] = classes
-    verbose = classifier.verbose
-    classifier.set_params(verbose=max(verbose, int(sys.stderr.isatty())))
     interrupted = was_interrupted(
         classifier,
         lambda: classifier.fit_stream(
@@ -226,7 +223,6 @@ def train_in_blocks(args, settings: dict[str, Any]) -> Trained:
             checkpoint=args.checkpoint,
         ),
     )
-    classifier.set_params(verbose=verbose)
     tell_notes(getattr(classifier, "encoder_", pipeline[0]))
     about = about_data(args, rows.names, rows.label, rows.dense, rows.n_rows)
     model = Model(pipeline, {**about, **rows.about, **ending(began, interrupted)})

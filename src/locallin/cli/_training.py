@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,7 +48,6 @@ from locallin.engine.finite import all_finite
 from locallin.engine.optional import install_hint
 from locallin.engine.sklearn_api import validate_parameters
 from locallin.methods.skeleton import check_parameters
-from locallin.methods.tables import TableEstimator
 
 _SCALERS = {"standard": StandardScaler, "maxabs": MaxAbsScaler, "norm": Normalizer}
 # A sparse matrix is made dense where this share of its entries is not zero.
@@ -290,25 +288,6 @@ def with_classes(settings: dict[str, Any], y) -> dict[str, Any]:
     return settings | {"class_weight": weights}
 
 
-@contextmanager
-def _progress_bar(estimator) -> Iterator[None]:
-    """scikit-learn's progress bar, where a person looks and it is there."""
-    try:
-        import rich  # noqa: F401
-        from sklearn.callback import ProgressBar
-    except ImportError:
-        ProgressBar = None
-    usable = ProgressBar and sys.stderr.isatty() and not estimator.verbose
-    if not usable or not hasattr(estimator, "set_callbacks"):
-        yield
-        return
-    estimator.set_callbacks(ProgressBar())
-    try:
-        yield
-    finally:
-        estimator.set_callbacks()
-
-
 def fit_model(
     pipeline: Pipeline, data: LabelledRows, about: dict[str, Any], weights=None
 ) -> Model:
@@ -321,14 +300,9 @@ def fit_model(
             X = pipeline[:-1].fit_transform(X, data.y)
     _check_scaled(X, data)
     classifier = pipeline[-1]
-    verbose = classifier.verbose
-    if isinstance(classifier, TableEstimator) and sys.stderr.isatty():
-        classifier.set_params(verbose=max(verbose, 1))  # lines tell more than a bar
-    with _progress_bar(classifier):
-        interrupted = was_interrupted(
-            classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
-        )
-    classifier.set_params(verbose=verbose)
+    interrupted = was_interrupted(
+        classifier, lambda: classifier.fit(X, data.y, sample_weight=weights)
+    )
     tell_notes(getattr(classifier, "encoder_", pipeline[0]))
     return Model(pipeline, {**about, **ending(began, interrupted)})
 
@@ -346,7 +320,9 @@ def _check_scaled(X, data: LabelledRows) -> None:
 
 
 def was_interrupted(classifier, fit) -> bool:
-    """Call ``fit``; True where Ctrl-C ended it and left a model."""
+    """Call ``fit``, with a bar where a person looks; True where Ctrl-C left a model."""
+    verbose = classifier.verbose
+    classifier.set_params(verbose=max(verbose, int(sys.stderr.isatty())))
     with fitting():
         try:
             fit()
@@ -355,6 +331,8 @@ def was_interrupted(classifier, fit) -> bool:
                 raise
             note("interrupted: the model is the one reached so far")
             return True
+        finally:
+            classifier.set_params(verbose=verbose)
     return False
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -43,6 +43,7 @@ from locallin.cli._training import (
 )
 from locallin.engine.files import replacing
 from locallin.engine.optional import import_optional
+from locallin.engine.progress import Steps
 from locallin.engine.sklearn_api import safe_indexing
 
 if TYPE_CHECKING:
@@ -360,22 +361,14 @@ def _best(trials: list[Record]) -> Record | None:
 
 @contextmanager
 def _reporter(wanted: int | None) -> Iterator[Callable[[list[Record]], None]]:
-    """Tell how the search goes: a bar where rich is installed, lines otherwise."""
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-
-        watched = sys.stderr.isatty()
-    except ImportError:
-        watched = False
-    if not watched:
+    """Tell how the search goes: a bar where a person looks, lines elsewhere."""
+    if not sys.stderr.isatty():
         yield lambda trials: note(_line(trials))
         return
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("trials", total=wanted)
-        yield lambda trials: bar.update(
-            task, completed=len(trials), description=_line(trials)
-        )
+    bar = Steps("tune", wanted, verbose=1)
+    with redirect_stdout(sys.stderr):
+        yield lambda trials: bar.step(len(trials), _line(trials))
+        bar.end()
 
 
 def _line(trials: list[Record]) -> str:

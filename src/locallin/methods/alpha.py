@@ -95,6 +95,7 @@ def choose_factor(estimator, problem: Problem, views, given: FitInput) -> Choice
         fold, _FACTORS, losses_at, solver=estimator.solver,
         max_iter=estimator.max_iter, tol=estimator.tol, rng=given.rng, report=report,
     )  # fmt: skip
+    progress.end()
     path = np.column_stack([_FACTORS[: len(losses)], losses])
     if found.dual is not None:
         # All rows together have a smaller box than some of them.

@@ -119,7 +119,8 @@ class AtlasClassifier(ChartedEstimator, ScoringClassifier):
         Seed of what is drawn at random. The atlas, where it has no seed of its own, and
         the order of visits depend on it.
     verbose : int, default=0
-        How much is printed. 1 is a line per machine.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per machine, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -107,7 +107,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. Anchors and order of visits depend on it.
     verbose : int, default=0
-        How much is printed. 1 is a line per alpha, and one per epoch of the last solve.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per alpha, and one per epoch of the last solve, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -118,7 +118,8 @@ class LLSVMRegressor(AnchoredRegressor):
         Seed of what is drawn at random. The anchors, the held-out rows and the order of
         visits in the dual depend on it.
     verbose : int, default=0
-        How much is printed. 1 is a line per step.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per step, 2 is lines everywhere.
 
     Attributes
     ----------

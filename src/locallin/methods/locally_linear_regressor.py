@@ -66,7 +66,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         Number of threads. They share rows and anchors. The result is the same for any
         number.
     verbose : int, default=0
-        How much is printed. 1 is a line per choice, member and so on.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per choice, member and so on, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -115,7 +115,8 @@ class ML3Classifier(EpochClassifier):
         Seed of what is drawn at random. Latent weights, clusters, order of visits and
         held-out rows depend on it.
     verbose : int, default=0
-        How much is printed. 1 is a line per iteration.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per iteration, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -131,7 +131,8 @@ class SAPLClassifier(JointClassifier):
         Seed of what is drawn at random. The first anchors, the order of visits and the
         held-out rows depend on it.
     verbose : int, default=0
-        How much is printed. 1 is a line per epoch.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per epoch, 2 is lines everywhere.
 
     Attributes
     ----------

@@ -30,6 +30,7 @@ _MOST_REGION_ROWS = 10_000
 # The order in which kinds of rows are taken, again and again.
 _TURNS = ("wrong", "narrow", "any", "wrong", "narrow", "clear")
 _NUMBER_TURNS = ("off", "any", "off", "low", "any", "high")
+N_PARTS = 5  # that ``collect`` tells of
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,6 +182,16 @@ def collect(
     say("summing up the columns' effects")
     effects = _effects(estimator, sample, feature_names, rng)
     say(f"explaining {len(chosen):,} rows")
+    explained = explain_rows(
+        estimator,
+        rows_at(X, chosen),
+        sample,
+        numbers=chosen + first_row,
+        names=_names_at(X, chosen, first_row, row_names),
+        labels=evaluation.labels_at(chosen),
+        feature_names=feature_names,
+    )
+    say("writing the model down")
     return ReportData(
         estimator=estimator,
         classifier=classifier,
@@ -190,15 +201,7 @@ def collect(
         regions=table,
         n_region_rows=len(places),
         effects=effects,
-        explained=explain_rows(
-            estimator,
-            rows_at(X, chosen),
-            sample,
-            numbers=chosen + first_row,
-            names=_names_at(X, chosen, first_row, row_names),
-            labels=evaluation.labels_at(chosen),
-            feature_names=feature_names,
-        ),
+        explained=explained,
         what_if=what_if(estimator, rows_at(X, chosen), sample, feature_names),
     )
 

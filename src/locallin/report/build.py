@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from html import escape
+from itertools import count
 
 from locallin.engine.files import replacing
-from locallin.engine.progress import tell
+from locallin.engine.progress import Steps
 from locallin.inspection.unwrap import check_count
-from locallin.report._data import Evaluation, ReportData, collect
+from locallin.report._data import N_PARTS, Evaluation, ReportData, collect
 from locallin.report._numbers import NumberEvaluation
 from locallin.report._page import page
 
@@ -113,7 +114,8 @@ def report(
         Seed of the rows that are drawn: some of those explained, and those for the
         table of local models where X is large.
     verbose : int, default=0
-        1 prints a line for each part of the page.
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per part of the page, 2 is lines everywhere.
 
     Returns
     -------
@@ -171,6 +173,7 @@ def build_report(
     ``row_names`` are what rows are called; None takes the index of a frame.
     """
     check_count("rows", rows)
+    steps, parts = Steps("report", N_PARTS, verbose), count()
     data = collect(
         estimator,
         X,
@@ -180,6 +183,8 @@ def build_report(
         random_state=random_state,
         first_row=first_row,
         row_names=row_names,
-        say=lambda part: tell(f"[report] {part}", verbose),
+        say=lambda part: steps.step(next(parts), part),
     )
-    return page(data, "Model report" if title is None else title), data
+    content = page(data, "Model report" if title is None else title)
+    steps.step(N_PARTS, f"the page has {len(content) / 1000:,.0f} kB")
+    return content, data
