@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -85,3 +86,11 @@ assert before[2].items() <= after[2].items()
 print(len(compiled))
 """
     assert run(program).strip() == "0"
+
+
+def test_what_an_index_shows_leads_nowhere_that_it_has_not():
+    on_an_index = runpy.run_path(str(ROOT / "setup.py"))["on_an_index"]
+    shown = on_an_index((ROOT / "README.md").read_text())
+    assert not re.search(r"\]\((?!https?:)|<!--", shown)
+    assert "Questions that come first" in shown
+    assert shown.count("```") == (ROOT / "README.md").read_text().count("```")
