@@ -45,9 +45,10 @@ class ChartKernel(NamedTuple):
         points = np.empty((len(p), p.shape[1] + 2), p.dtype)
         np.multiply(p, np.sqrt(2), out=points[:, :-2])
         points[:, -2] = 1
-        # The smallest weight that has a logarithm is as good as none.
-        np.log(np.maximum(w, np.finfo(w.dtype).tiny), out=points[:, -1])
-        points[:, -1] -= np.einsum("nd,nd->n", p, p)
+        # The smallest weight that has a logarithm is as good as none. NumPy's last bit
+        # of it can depend on addresses where the result is written to a column.
+        logarithms = np.log(np.maximum(w, np.finfo(w.dtype).tiny))
+        points[:, -1] = logarithms - np.einsum("nd,nd->n", p, p)
         return cls(starts, here[0], points)
 
     def products(self, queries: "ChartKernel", multiply: Callable):
