@@ -28,6 +28,9 @@ MODELS = {
     "ll-cv": LLSVMClassifierCV(2, n_anchors=4, cv=3, max_iter=1000, random_state=0),
     "sapl": SAPLClassifier(4, max_iter=15, probability=True, random_state=0),
     "ml3": ML3Classifier(3, max_iter=5, probability=True, random_state=0),
+    "mean": EnsembleClassifier(
+        SAPLClassifier(4, max_iter=15), 2, probability=True, random_state=0
+    ),
     "atlas": AtlasClassifier(kernel="linear", probability=True, random_state=0),
 }
 
@@ -118,7 +121,7 @@ def test_no_sets_without_a_remedy():
         (LocallyLinearClassifier(0, random_state=0), "Fit with effort=1"),
         (LLSVMClassifier(4, loss="logistic"), "set probability=True"),
         (LLSVMClassifierCV(2, n_anchors=4, loss="logistic"), "a margin loss"),
-        (EnsembleClassifier(MODELS["sapl"], 2), "LocallyLinearClassifier"),
+        (EnsembleClassifier(MODELS["sapl"], 2), "set probability=True"),
     ):
         model.fit(X, y)
         assert not hasattr(model, "predict_set")
@@ -137,3 +140,20 @@ def test_files_keep_them_and_refuse_broken_ones():
         check_fitted(again)
     again = clone(model).set_params(effort=0).fit(X, y)
     assert not hasattr(again, "conformity_")
+
+
+@pytest.mark.parametrize("n_rows", [400, 1500])
+def test_a_mean_is_judged_by_rows_that_no_member_has_seen(n_rows):
+    """Labels that are noise: a member that had seen its rows would be sure of them."""
+    rng = np.random.RandomState(0)
+    X, y = rng.normal(size=(n_rows, 3)), rng.randint(2, size=n_rows)
+    member = SAPLClassifier(n_rows // 4, max_iter=30, class_weight={0: 3, 1: 1})
+    model = EnsembleClassifier(member, 2, probability=True, random_state=0).fit(X, y)
+    held_out = n_rows if n_rows <= 1000 else n_rows // 5
+    assert abs(model.conformity_counts_[0] - held_out) <= 1
+    assert not any(hasattr(member, "predict_proba") for member in model.members_)
+    new = rng.normal(size=(2000, 3))
+    labels = rng.randint(2, size=2000)
+    assert covered(model.predict_set(new, 0.9), labels).mean() > 0.87
+    # Probabilities are those of the data, without the weights of the classes.
+    assert abs(model.predict_proba(new)[:, 1].mean() - 0.5) < 0.05

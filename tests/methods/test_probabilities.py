@@ -48,6 +48,12 @@ MODELS = {
     "mean": EnsembleClassifier(
         SAPLClassifier(8, max_iter=10, probability=True), 2, random_state=0
     ),
+    "mean-held-out": EnsembleClassifier(
+        SAPLClassifier(8, max_iter=10), 2, probability=True, random_state=0
+    ),
+    "mean-of-charts": EnsembleClassifier(
+        AtlasClassifier(kernel="linear"), 2, probability=True, random_state=0
+    ),
 }
 
 

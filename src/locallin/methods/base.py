@@ -1,9 +1,10 @@
 """The skeleton that classifiers share."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -11,7 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.invariants import CLASSIFIER, Array, Number, Rule
 from locallin.engine.sklearn_api import StrOptions, with_callbacks
-from locallin.methods.calibration import Calibration, fit_calibrated
+from locallin.methods.calibration import (
+    Calibration,
+    fit_calibrated,
+    fit_holding_out,
+)
 from locallin.methods.conformal import CONFORMITY, SetPredictor
 from locallin.methods.links import PROBABLE, Link, offset_of
 from locallin.methods.preparation import FitInput, HeldOut
@@ -191,6 +196,16 @@ class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
         elif class_weights is not None:
             self.proba_offset_ = offset_of(class_weights, len(self.classes_))
 
+    def _fit_holding_out(self, X, y, weights, folds: list[np.ndarray]) -> np.ndarray:
+        """Fit to checked rows; scores of folds by models that have not seen them."""
+        scores = []
+        for held in folds:
+            kept = weights.copy()
+            kept[held] = 0.0
+            scores.append(clone(self).fit(X, y, kept)._scores(X[held]))
+        self.fit(X, y, weights)
+        return np.concatenate(scores)
+
     @available_if(_has_probabilities)
     def predict_proba(self, X) -> np.ndarray:
         """Class probabilities of the rows, in the data without class weights.
@@ -304,6 +319,18 @@ class EpochClassifier(EpochEstimator, ScoringClassifier):
         if found is not None:
             self._set_calibration(found, None)
         return interrupted
+
+    def _fit_holding_out(self, X, y, weights, folds: list[np.ndarray]) -> np.ndarray:
+        scores = []
+
+        def learn(given: FitInput) -> bool:
+            rng = deepcopy(given.rng)
+            interrupted, found = fit_holding_out(self, given, folds, rng)
+            scores.append(found)
+            return interrupted
+
+        self._fit_rows(X, y, weights, (None, None, None), learn)
+        return scores[0]
 
     def _learns_streams(self) -> bool:
         found = self._is_stream_method()

@@ -48,15 +48,26 @@ def fit_calibrated(estimator, given: FitInput) -> tuple[bool, Calibration | None
         return interrupted, calibrate(given, estimator._scores(X), labels, weights)
     rng = deepcopy(given.rng)  # so that folds leave the last fit what it draws
     folds = draw_folds(given.encoded, given.weights, rng)
+    interrupted, scores = fit_holding_out(estimator, given, folds, rng)
+    held = np.concatenate(folds)
+    found = calibrate(given, scores, given.encoded[held], given.weights[held])
+    return interrupted, found
+
+
+def fit_holding_out(
+    estimator, given: FitInput, folds: list[np.ndarray], rng
+) -> tuple[bool, np.ndarray]:
+    """Fit an estimator, and score rows by models that have not seen them.
+
+    Returns whether Ctrl-C ended it, and the scores, one fold after the other.
+    """
     if len(folds) == 1:
         return _hold_out_once(estimator, given, folds[0])
     scores = np.concatenate([_fold_scores(estimator, given, h, rng) for h in folds])
-    held = np.concatenate(folds)
-    found = calibrate(given, scores, given.encoded[held], given.weights[held])
-    return estimator._fit(given), found
+    return estimator._fit(given), scores
 
 
-def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Calibration]:
+def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, np.ndarray]:
     """Fit without some rows, look at them, and go on with all."""
     first, interrupted = _clone(estimator, given.rng), False
     if getattr(first, "tol", None):
@@ -74,11 +85,10 @@ def _hold_out_once(estimator, given: FitInput, held) -> tuple[bool, Calibration]
     if isinstance(estimator.alpha, str):  # a rule of the rows
         estimator.alpha_ *= _alpha_ratio(estimator, given, len(held))
     scores = first._scores(given.X[held])
-    found = calibrate(given, scores, given.encoded[held], given.weights[held])
     if not interrupted:
         with _fewer_passes(estimator):
             interrupted = estimator._fit(given._replace(resume=True))
-    return interrupted, found
+    return interrupted, scores
 
 
 def _alpha_ratio(estimator, given: FitInput, n_held: int) -> float:
@@ -128,9 +138,17 @@ def _fewer_passes(estimator):
 
 def calibrate(given: FitInput, scores, labels, weights) -> Calibration:
     """What held-out scores tell; ``weights`` are those with class weights in them."""
-    by_class, n_classes = given.class_weights, len(given.classes)
-    weights = without_class_weights(weights, labels, by_class)
-    link = fit_link(scores, labels, weights, by_class, n_classes)
+    weights = without_class_weights(weights, labels, given.class_weights)
+    return calibration_of(
+        scores, labels, weights, given.class_weights, len(given.classes)
+    )
+
+
+def calibration_of(
+    scores, labels, weights, class_weights, n_classes: int
+) -> Calibration:
+    """What held-out scores tell; ``weights`` are those without class weights."""
+    link = fit_link(scores, labels, weights, class_weights, n_classes)
     flat = scores[:, 0] if scores.shape[1] == 1 else scores
     return Calibration(link, Conformity.of(link.probabilities(flat), labels, weights))
 

@@ -1,7 +1,8 @@
 """The mean of several models, which is again linear around every point."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import deepcopy
 from functools import reduce
 from numbers import Integral
 from typing import Any
@@ -29,7 +30,12 @@ from locallin.engine.sklearn_api import (
     unchanged_on_error,
     validate_parameters,
 )
-from locallin.methods.base import ScoringClassifier
+from locallin.methods.base import (
+    ScoringClassifier,
+    encode_classes,
+    weights_of_classes,
+)
+from locallin.methods.calibration import calibration_of, draw_folds
 from locallin.methods.dullsvm import DULLSVMClassifier
 from locallin.methods.dullsvm_regressor import DULLSVMRegressor
 from locallin.methods.links import PROBABLE, Link
@@ -102,7 +108,8 @@ class Ensemble(ScoringEstimator):
         """What of a member is another than of the first, in a word."""
         raise NotImplementedError
 
-    def _fit_members(self, X, y, sample_weight) -> list:
+    def _take(self, X, y, sample_weight) -> tuple:
+        """The first member, and checked rows, targets and weights."""
         validate_parameters(self)
         first = self._usual() if self.estimator is None else self.estimator
         if not isinstance(first, self._kind):
@@ -113,15 +120,24 @@ class Ensemble(ScoringEstimator):
         X, y = checked_data(self, X, y, reset=True, **self._y_checks)
         if sample_weight is not None:
             sample_weight = check_sample_weight(sample_weight, X)
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
         warn_of_scales(self, X)
+        return first, X, y, sample_weight
+
+    def _fit_members(self, first, rng, fit: Callable[[Any], Any]) -> list:
+        """Members like the first, each fitted by ``fit``."""
+        seeds = rng.randint(np.iinfo(np.int32).max, size=int(self.n_members))
+        members = [self._new_member(first, int(seed)) for seed in seeds]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FeatureScaleWarning)
-            return [
-                self._new_member(first, int(seed)).fit(X, y, sample_weight)
-                for seed in seeds
-            ]
+            for member in members:
+                fit(member)
+        return members
+
+    def _fit_all(self, X, y, sample_weight) -> list:
+        """Members that have been fitted to all rows, each by itself."""
+        first, X, y, weights = self._take(X, y, sample_weight)
+        rng = check_random_state(self.random_state)
+        return self._fit_members(first, rng, lambda m: m.fit(X, y, weights))
 
     def _new_member(self, first, seed: int):
         member = clone(first).set_params(random_state=seed)
@@ -191,6 +207,11 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
         :class:`~locallin.DULLSVMClassifier`.
     n_members : int, default=4
         Number of members. The cost of fitting and predicting grows with it.
+    probability : bool, default=False
+        Whether ``predict_proba`` and ``predict_set`` go by held-out rows. The same rows
+        are held out from all members, a fifth of them, or up to 1,000 rows each row in
+        five folds; the mean is calibrated by them, and members are not. Otherwise
+        probabilities are those of the members, where they have some.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The seeds of the members depend on it.
     n_jobs : int or None, default=None
@@ -210,6 +231,11 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
     link_ : str
         How probabilities follow from the scores: "logistic" or "multinomial", else
         there are none.
+    conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
+            (n_classes + 1,)
+        What ``predict_set`` goes by: levels of one less the probability of the true
+        class, over all held-out rows and those of each class, and their numbers. Not
+        there where no rows were held out.
     classes_ : ndarray of shape (n_classes,)
         The classes.
     n_features_in_ : int
@@ -234,8 +260,32 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
     (400, 1, 2)
     """
 
+    _parameter_constraints: dict = {
+        **Ensemble._parameter_constraints,
+        "probability": ["boolean"],
+    }
+
     _kind, _usual = ScoringClassifier, DULLSVMClassifier
     _noun, _elsewhere = "classifier", "sklearn.ensemble.VotingClassifier"
+
+    def __init__(
+        self,
+        estimator=None,
+        n_members: int = 4,
+        *,
+        probability: bool = False,
+        random_state=None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            estimator,
+            n_members,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.probability = probability
 
     def _invariants(self) -> dict[str, Rule]:
         return {
@@ -270,7 +320,33 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
             The fitted classifier.
         """
         with unchanged_on_error(self):
-            return self.adopt(self._fit_members(X, y, sample_weight))
+            if self.probability:
+                return self._fit_calibrated(X, y, sample_weight)
+            return self.adopt(self._fit_all(X, y, sample_weight))
+
+    def _fit_calibrated(self, X, y, sample_weight) -> "EnsembleClassifier":
+        """Fit members that hold out the same rows, and calibrate their mean by them."""
+        first, X, y, weights = self._take(X, y, sample_weight)
+        weights = check_sample_weight(weights, X)
+        classes, labels = encode_classes(y, None, type(self).__name__)
+        rng = check_random_state(self.random_state)
+        folds = draw_folds(labels, weights, deepcopy(rng))
+        scores: list[np.ndarray] = []
+
+        def fit(member) -> None:
+            if "probability" in member.get_params():
+                member.set_params(probability=False)
+            scores.append(member._fit_holding_out(X, y, weights, folds))
+
+        self.adopt(self._fit_members(first, rng, fit), "multinomial")
+        held = np.concatenate(folds)
+        by_class = weights_of_classes(first.class_weight, classes, labels)
+        found = calibration_of(
+            self._mean(scores), labels[held], weights[held], by_class, len(classes)
+        )
+        _, self.scale_, self.proba_offset_ = found.link
+        self._set_conformity(found.conformity)
+        return self
 
     def adopt(self, members: list, link: str | None = None) -> "EnsembleClassifier":
         """Take members that have been fitted to the same rows.
@@ -292,6 +368,7 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
         self.classes_ = members[0].classes_
         self.proba_offset_ = np.zeros(len(self.classes_))
         self.link_ = str(link)
+        self._set_conformity(None)
         if link is None and hasattr(members[0], "predict_proba"):
             self._take_links([member.link() for member in members])
         self.n_features_in_ = members[0].n_features_in_
@@ -318,22 +395,22 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
 
     def _no_probabilities(self) -> str:
         return (
-            "EnsembleClassifier has no predict_proba, as its members have none: give "
-            "it an estimator with probability=True or loss='multinomial', and fit "
+            "EnsembleClassifier has no predict_proba, as its members have none: set "
+            "probability=True or give it an estimator with loss='multinomial', and fit "
             "again."
         )
 
     def _no_sets(self) -> str:
         return (
             "EnsembleClassifier has no predict_set, as no rows were held out from all "
-            "of its members: take LocallyLinearClassifier."
+            "of its members: set probability=True and fit again."
         )
 
     def _has_probabilities(self) -> bool:
         if self.__sklearn_is_fitted__():
             self.link()
             return True
-        if self.estimator is None or not hasattr(self.estimator, "predict_proba"):
+        if not (self.probability or hasattr(self.estimator, "predict_proba")):
             raise AttributeError(self._no_probabilities())
         return True
 
@@ -341,8 +418,8 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
     def predict_proba(self, X) -> np.ndarray:
         """Class probabilities of the rows, from the mean of the scores.
 
-        They are freed of class weights. Where members are calibrated, the mean of
-        their calibrations holds.
+        They are freed of class weights. With ``probability=True`` they are calibrated
+        on held-out rows. Where members are, the mean of their calibrations holds.
 
         Parameters
         ----------
@@ -443,7 +520,7 @@ class EnsembleRegressor(Ensemble, ScoringRegressor):
             The fitted regressor.
         """
         with unchanged_on_error(self):
-            return self.adopt(self._fit_members(X, y, sample_weight))
+            return self.adopt(self._fit_all(X, y, sample_weight))
 
     def adopt(self, members: list) -> "EnsembleRegressor":
         """Take members that have been fitted to the same rows.

@@ -20,7 +20,7 @@ from locallin.engine.sklearn_api import (
     with_callbacks,
 )
 from locallin.methods.alpha import make_fold
-from locallin.methods.base import winning_classes
+from locallin.methods.base import ScoringClassifier, winning_classes
 from locallin.methods.calibration import Calibration, calibrate
 from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
@@ -332,6 +332,10 @@ class LLSVMClassifierCV(LLSVMClassifier):
         interrupted = self._fit_all(problem, given)
         progress.end(lambda: fitted_attributes(self))
         return interrupted
+
+    def _fit_holding_out(self, X, y, weights, folds: list[np.ndarray]) -> np.ndarray:
+        # Its own folds choose alpha: it cannot go on from a fit without some rows.
+        return ScoringClassifier._fit_holding_out(self, X, y, weights, folds)
 
     def _no_sets(self) -> str:
         return (
