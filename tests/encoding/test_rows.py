@@ -1,5 +1,7 @@
 """Rows of a table by one kernel, against the plan read slowly."""
 
+from datetime import datetime
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -110,3 +112,54 @@ def test_distinct_values_are_counted(values):
     assert_array_equal(found.values, wanted)
     assert_array_equal(found.counts, counts)
     assert_array_equal(found.values[found.inverse], there)
+
+
+CELLS = {
+    "level": ["own", "rent", None, "boat", "", 3.0, 3, np.float32(2.5), True, np.nan],
+    "number": [1, 2.5, None, np.nan, np.float32(0.1), -7, 1e9, np.int8(3), 0.0, 12],
+    "date": [datetime(2024, 5, day, 3, 7, day) for day in range(1, 10)] + [None],
+    "true": [True, False, None, True, False, True, False, True, True, False],
+}
+
+
+def test_a_few_rows_are_read_as_many_are(monkeypatch):
+    frame = pd.DataFrame({n: pd.Series(c, dtype=object) for n, c in CELLS.items()})
+    typed = frame.assign(
+        number=frame["number"].astype(float),
+        date=pd.to_datetime(frame["date"]),
+        level=frame["level"].astype("category"),
+        small=np.arange(10, dtype=np.int8),
+    )
+    y = np.arange(10) % 2
+    for table in (frame, typed, frame.to_numpy(), typed[["number", "small"]]):
+        encoder = TableEncoder(min_rows=1, max_levels=5, target_means="all").fit(
+            table, y
+        )
+        names = list(typed.columns) if table is typed else None
+        few = encoder.transform(table)
+        alone = [encoder.transform(table[i : i + 1]) for i in range(10)]
+        numbers = encoder.to_numbers(table)
+        with monkeypatch.context() as patch:
+            patch.setattr("locallin.encoding._few_rows.MOST", 0)
+            assert_array_equal(encoder.transform(table), few)
+            assert_array_equal(encoder.to_numbers(table), numbers)
+        assert_array_equal(np.concatenate(alone), few)
+        assert names is None or list(encoder.feature_names_in_) == names
+
+
+def test_cells_that_are_no_values_have_the_errors_of_columns():
+    frame = pd.DataFrame({"n": [1.0, 2.0, 3.0] * 4, "c": ["a", "b", "c"] * 4})
+    encoder = TableEncoder(min_rows=1).fit(frame)
+    for row, message in (
+        ({"n": np.inf, "c": "a"}, "contains infinity"),
+        ({"n": "much", "c": "a"}, "is taken as numbers, but holds 'much'"),
+        ({"n": 1.0, "c": [1]}, "Column 'c'"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            encoder.transform(pd.DataFrame([row]))
+    with pytest.raises(ValueError, match="feature names"):
+        encoder.transform(pd.DataFrame([{"c": "a", "n": 1.0}]))
+    # What is laid out for rows follows the fitted state.
+    before = encoder.transform(frame)
+    encoder.fit(frame.assign(n=frame["n"] * 2))
+    assert np.any(encoder.transform(frame) != before)

@@ -23,10 +23,12 @@ from locallin.encoding._dates import (
     weekdays,
 )
 from locallin.encoding._levels import (
+    LevelPlaces,
     Levels,
     Target,
     find_levels,
     level_codes,
+    places_of,
 )
 from locallin.engine.matrix import read_only
 from locallin.kernels.encoding import look_through
@@ -149,10 +151,13 @@ def kind_of(column: Column, given: str | None, max_integer_levels: int) -> str:
     return column.kind
 
 
-def raw_rows(column: Column, kind: str, names: np.ndarray, what: str) -> Raw:
+NO_PLACES = places_of(np.empty(0, dtype=object))
+
+
+def raw_rows(column: Column, kind: str, levels: LevelPlaces, what: str) -> Raw:
     """A column in numbers, as its kind asks for; ``what`` names it in errors."""
     if kind == CATEGORY:
-        return Raw(codes=level_codes(as_levels(column), names))
+        return Raw(codes=level_codes(as_levels(column), levels))
     if kind in (CONSTANT, IGNORED):
         return Raw()
     if kind == DATE:
@@ -242,7 +247,7 @@ def fit_category(column: Column, max_levels: int, min_rows: int, means: str) -> 
     kept = counts[: levels.n_kept]
     fitted.shares = np.append(kept, n_known - kept.sum()) / n_rows
     fitted.missing_share = (n_rows - n_known) / n_rows
-    fitted.raw = Raw(codes=level_codes(column, levels.names))
+    fitted.raw = Raw(codes=level_codes(column, places_of(levels.names)))
     return fitted
 
 

@@ -51,12 +51,23 @@ def find_levels(
     return found, counts[order]
 
 
-def level_codes(column: Column, names: np.ndarray) -> np.ndarray:
-    """Places of a column's rows among the names: -1 missing, ``len(names)`` another."""
+class LevelPlaces(NamedTuple):
+    """Places of levels by name, and the one of any other level."""
+
+    of_name: dict[str, int]
+    other: int
+
+
+def places_of(names: np.ndarray) -> LevelPlaces:
+    """Places of the levels of a column."""
+    return LevelPlaces({name: at for at, name in enumerate(names.tolist())}, len(names))
+
+
+def level_codes(column: Column, places: LevelPlaces) -> np.ndarray:
+    """Places of a column's rows among known levels, -1 where the value is missing."""
     assert column.levels is not None
-    places = dict(zip(names.tolist(), range(len(names)), strict=True))
-    other = len(names)
-    table = [*(places.get(level, other) for level in column.levels.tolist()), -1]
+    find, other = places.of_name.get, places.other
+    table = [*(find(level, other) for level in column.levels.tolist()), -1]
     return np.array(table, dtype=np.int32)[column.codes]
 
 

@@ -1,15 +1,19 @@
 """What a fitted encoder of tables does with rows, and what it tells of them."""
 
 from dataclasses import dataclass
-from typing import Any
+from operator import is_
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from locallin.encoding._columns import Column, column_names, is_frame, read_columns
+from locallin.encoding._columns import column_names, is_frame, read_columns
 from locallin.encoding._dates import PART_NAMES
+from locallin.encoding._few_rows import few_rows, read_cells
 from locallin.encoding._fitting import CATEGORY, KINDS, Raw, raw_rows
+from locallin.encoding._levels import LevelPlaces, places_of
 from locallin.encoding._rows import RowWriter
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
 from locallin.encoding.plan import Plan, is_sparse, local_slopes, number_names, plan_of
@@ -38,6 +42,30 @@ class _Kept(Array):
         super().check(name, value, bindings)
         if (value > np.diff(self.owner.level_starts_)).any():
             bindings.refuse(name, "has more components than levels")
+
+
+class _Ready(NamedTuple):
+    """What a fitted encoder does with rows, laid out; ``state`` is what it is made of.
+
+    ``names`` are those of the columns, where they have some.
+    """
+
+    state: tuple
+    plan: Plan
+    writer: RowWriter
+    levels: list[LevelPlaces]
+    kinds: list[str]
+    names: list[str] | None
+
+
+# Parameters and fitted attributes that this follows from.
+_STATE = (
+    "numbers", "kinds_", "levels_", "level_starts_", "n_kept_", "pools_",
+    "tells_missing_", "has_means_", "level_means_", "level_units_", "source_columns_",
+    "source_parts_", "center_", "scale_", "is_binned_", "bins_",
+)  # fmt: skip
+# Encoders that have been used, and are still there. They hold arrays and numbers alone.
+_ready: WeakKeyDictionary[Any, _Ready] = WeakKeyDictionary()
 
 
 class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
@@ -121,9 +149,37 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
     def _read(self, X) -> tuple[list[Raw], int]:
         """Columns of new rows in numbers, and how many rows there are."""
         check_is_fitted(self)
-        X = self._take(X, reset=False)
-        names = self._names(X)
-        return self._raw(read_columns(X, names), names), X.shape[0]
+        ready = self._lay_out()
+        if not self._is_known(X, ready):
+            X = self._take(X, reset=False)
+        cells = read_cells(X)
+        raws = None
+        if cells is not None:
+            raws = few_rows(cells, ready.kinds, ready.levels)
+        if raws is None:
+            names = self._names(X)
+            raws = [
+                raw_rows(column, kind, levels, repr(name))
+                for column, kind, levels, name in zip(
+                    read_columns(X, names),
+                    ready.kinds,
+                    ready.levels,
+                    names,
+                    strict=True,
+                )
+            ]
+        return raws, X.shape[0]
+
+    def _is_known(self, X, ready: _Ready) -> bool:
+        """Whether a frame of pandas is as in ``fit``: no check would object."""
+        columns = getattr(X, "columns", None)
+        return (
+            columns is not None
+            and hasattr(X, "iloc")
+            and len(X) > 0
+            and ready.names is not None
+            and columns.tolist() == ready.names
+        )
 
     def _take(self, X, *, reset: bool):
         if isinstance(X, list | tuple):
@@ -159,12 +215,25 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
     def _levels_of(self, j: int) -> np.ndarray:
         return self.levels_[self.level_starts_[j] : self.level_starts_[j + 1]]
 
-    def _raw(self, columns: list[Column], names: list[str]) -> list[Raw]:
-        """The columns in numbers."""
-        return [
-            raw_rows(column, self.kinds_[j], self._levels_of(j), repr(names[j]))
-            for j, column in enumerate(columns)
-        ]
+    def _lay_out(self) -> _Ready:
+        """What becomes of rows, laid out when it is first asked for."""
+        own = vars(self)
+        state = tuple(own.get(name) for name in (*_STATE, "feature_names_in_"))
+        known = _ready.get(self)
+        if known is not None and all(map(is_, known.state, state)):
+            return known
+        plan = plan_of(self)
+        names = own.get("feature_names_in_")
+        made = _Ready(
+            state,
+            plan,
+            RowWriter(plan),
+            [places_of(levels.names) for levels in plan.levels],
+            self.kinds_.tolist(),
+            None if names is None else names.tolist(),
+        )
+        _ready[self] = made
+        return made
 
     def plan(self) -> Plan:
         """What becomes of the columns, as arrays: for exports.
@@ -175,17 +244,17 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
             Sources, levels and places of the components.
         """
         check_is_fitted(self)
-        return plan_of(self)
+        return self._lay_out().plan
 
     def _encode(self, raws: list[Raw], means: dict[int, np.ndarray], n_rows: int):
-        plan = plan_of(self)
+        ready = self._lay_out()
         wants_sparse = self.sparse_output
         if wants_sparse == "auto":
-            wants_sparse = is_sparse(plan)
+            wants_sparse = is_sparse(ready.plan)
         if not wants_sparse:
-            return RowWriter(plan).dense(raws, means, n_rows, self.dtype)
+            return ready.writer.dense(raws, means, n_rows, self.dtype)
         check_sparse_output(self)
-        return RowWriter(plan).sparse(raws, means, n_rows, self.dtype)
+        return ready.writer.sparse(raws, means, n_rows, self.dtype)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the components.
@@ -203,7 +272,7 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = check_feature_names_in(self, input_features)
-        plan, made = plan_of(self), []
+        plan, made = self.plan(), []
         for j, name in enumerate(names):
             levels = plan.levels[j]
             made += number_names(plan, j, name, self.is_binned_)
@@ -224,7 +293,7 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
             Indices of columns of X.
         """
         check_is_fitted(self)
-        sizes = [one.end - one.numbers for one in plan_of(self).places]
+        sizes = [one.end - one.numbers for one in self.plan().places]
         return np.repeat(np.arange(len(sizes)), sizes)
 
     def get_local_slopes(self, X) -> np.ndarray:
@@ -242,7 +311,7 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
             column's value; NaN for categories and dates, and where a value is missing.
         """
         raws, n_rows = self._read(X)
-        return local_slopes(plan_of(self), raws, n_rows)
+        return local_slopes(self.plan(), raws, n_rows)
 
     def _count_units(self) -> int:
         """Components of levels; -1 where the fitted attributes make no sense."""

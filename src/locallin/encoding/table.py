@@ -16,6 +16,7 @@ from locallin.encoding._fitting import (
     CATEGORY,
     CONSTANT,
     IGNORED,
+    NO_PLACES,
     Fitted,
     Raw,
     as_target,
@@ -324,7 +325,7 @@ class TableEncoder(TableTransformer):
         if kind == CATEGORY:
             means = self.target_means if has_target else "none"
             return fit_category(column, self.max_levels, self.min_rows, means)
-        raw = raw_rows(column, kind, np.empty(0, dtype=object), repr(name))
+        raw = raw_rows(column, kind, NO_PLACES, repr(name))
         fitted = fit_numbers(raw, kind, self.numbers)
         if not fitted.sources and not fitted.tells_missing:
             return Fitted(CONSTANT)
