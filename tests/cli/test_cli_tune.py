@@ -94,7 +94,7 @@ def test_a_log_that_is_none(capsys, iris):
 
 def test_every_trial_may_fail(capsys, iris):
     arguments = ["tune", "iris.csv", "a.model", "--method", "ll", "--trials", 2]
-    error = run(capsys, *arguments, "--scoring", "roc_auc", code=1).err
+    error = run(capsys, *arguments, "--scoring", "f1", code=1).err
     assert "trial 2: " in error
     assert "best none" in error
     assert "every trial failed, the last with: " in error
@@ -109,6 +109,41 @@ def test_tuning_of_every_method(capsys, iris, method):
     assert [trial["error"] for trial in trials] == [None] * 3
     assert json.loads(out)["best_score"] == max(trial["score"] for trial in trials)
     assert trials[0]["parameters"] == {}
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "roc_auc", "neg_log_loss"])
+def test_figures_of_chances_and_ranks_beside_the_score(capsys, iris, scoring):
+    arguments = ["tune", "iris.csv", "a.model", "--method", "ll", "--folds", 2]
+    arguments += ["--trials", 2, "--scoring", scoring]
+    out, err = run(capsys, *arguments, "--json")
+    result, trials = json.loads(out), logged("a.model.trials.jsonl")
+    assert ("--probability is set" in err) == (scoring == "neg_log_loss")
+    wanted = {"accuracy", "auc"} | (
+        {"log_loss"} if scoring == "neg_log_loss" else set()
+    )
+    for trial in trials:
+        figures = trial["figures"]
+        assert set(figures) == wanted
+        assert 0.5 < figures["accuracy"] <= 1
+        assert 0.5 < figures["auc"] <= 1
+        name, sign = {"roc_auc": ("auc", 1), "neg_log_loss": ("log_loss", -1)}.get(
+            scoring, ("accuracy", 1)
+        )
+        assert trial["score"] == pytest.approx(sign * figures[name])
+    best = max(trials, key=lambda trial: trial["score"])
+    assert result["best_figures"] == best["figures"]
+    assert "auc 0." in err or "auc 1." in err
+    lines = run(capsys, *arguments).out.splitlines()
+    head = next(line for line in lines if line.split()[:1] == ["trial"])
+    assert head.split()[:4] == ["trial", "score", "accuracy", "auc"]
+    about = json.loads(run(capsys, "info", "a.model", "--json").out)
+    assert about["tuning"]["figures"] == best["figures"]
+
+
+def test_log_loss_without_probabilities_is_refused(capsys, iris):
+    arguments = ["tune", "iris.csv", "a.model", "--method", "ll", "--no-probability"]
+    error = fails(capsys, *arguments, "--scoring", "neg_log_loss", code=2)
+    assert "leave out --no-probability" in error
 
 
 def test_tuning_keeps_to_its_budget_and_to_fixed_parameters(capsys, iris):

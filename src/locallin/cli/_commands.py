@@ -12,6 +12,7 @@ from sklearn.base import is_regressor
 from sklearn.metrics import confusion_matrix
 
 from locallin.cli._files import Model, check_output, load_model
+from locallin.cli._judging import RANKING
 from locallin.cli._methods import REGRESSION, method_of
 from locallin.cli._output import note, pairs, show
 from locallin.cli._parser import UsageError
@@ -50,8 +51,6 @@ from locallin.inspection.unwrap import interval_function, model_in
 _ROWS_AT_ONCE = 16384
 # Classes whose confusions are still a table to look at.
 _SHOWN_CLASSES = 12
-# What ranks rows, the better first.
-_RANKING = ("predict_proba", "decision_function")
 _PREDICTIONS = {
     "label": "predict",
     "scores": "decision_function",
@@ -101,16 +100,21 @@ def _training_quality(model: Model, blocks) -> dict[str, Any]:
         }
     return {
         "training_accuracy": float(np.mean(truth == predicted)),
-        "held_out_accuracy": _held_out_accuracy(model.classifier),
+        **_held_out_quality(model.classifier),
     }
 
 
-def _held_out_accuracy(classifier) -> float | None:
+def _held_out_quality(classifier) -> dict[str, Any]:
     """That of the choice that was made on held-out rows, where there was one."""
     trials = getattr(classifier, "search_path_", None)
     if not trials:
-        return None
-    return 1 - min(trials, key=lambda trial: trial["log_loss"])["error"]
+        return {}
+    best = min(trials, key=lambda trial: trial["log_loss"])
+    return {
+        "held_out_accuracy": 1 - best["error"],
+        "held_out_auc": best["auc"],
+        "held_out_log_loss": best["log_loss"],
+    }
 
 
 def _train_at_once(args, settings) -> Trained:
@@ -228,7 +232,7 @@ def evaluate(args) -> int:
 
 def _truth_and_predictions(model: Model, args):
     """Labels, predicted ones, and probabilities, scores, intervals or None."""
-    method = next((m for m in _RANKING if hasattr(model.estimator, m)), None)
+    method = next((m for m in RANKING if hasattr(model.estimator, m)), None)
     ask = None if method is None else getattr(model.estimator, method)
     if is_regressor(model.classifier):
         ask = interval_function(model.estimator)

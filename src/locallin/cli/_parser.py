@@ -161,8 +161,9 @@ def _add_tune(add, methods) -> None:
     )
     command.add_argument(
         "--scoring",
-        help="a scorer of scikit-learn (default: accuracy; r2 for numbers, and the "
-        "pinball loss of a quantile)",
+        help="what chooses: accuracy, roc_auc, neg_log_loss, or another scorer of "
+        "scikit-learn (default: accuracy; r2 for numbers, and the pinball loss of a "
+        "quantile)",
     )
     command.add_file(
         "--log", help="file of the trials, to go on from (default: MODEL.trials.jsonl)"

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.metrics import get_scorer, make_scorer, mean_pinball_loss
 from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
@@ -26,7 +25,15 @@ from sklearn.model_selection import (
 )
 
 from locallin.cli._files import check_output
-from locallin.cli._methods import CLASSIFICATION, REGRESSION
+from locallin.cli._judging import (
+    Judge,
+    mean_figures,
+    needs_chances,
+    scorer_named,
+    trial_lines,
+    usual_scoring,
+)
+from locallin.cli._methods import CLASSIFICATION, REGRESSION, make_estimator
 from locallin.cli._output import as_json, fitting, note, pairs, show
 from locallin.cli._parser import UsageError
 from locallin.cli._ranges import RANGES, Draw
@@ -53,8 +60,6 @@ _TRIALS = 30
 _FOLDS = 5
 _ROWS_FOR_FOLDS = 20_000
 _NAME = "locallin"
-# The loss of the quantile that is searched for, its sign changed.
-PINBALL = "neg_mean_pinball_loss"
 
 Record = dict[str, Any]
 
@@ -72,12 +77,9 @@ class Search:
     task: str = CLASSIFICATION
 
     @property
-    def scorer(self) -> Callable:
+    def judge(self) -> Judge:
         """What judges held-out rows."""
-        if self.scoring != PINBALL:
-            return _scorer(self.scoring)
-        quantile = self.fixed.get("quantile", 0.5)
-        return make_scorer(mean_pinball_loss, greater_is_better=False, alpha=quantile)
+        return Judge(self.task, self.scoring, self.fixed.get("quantile", 0.5))
 
     def pipeline(self, settings: dict[str, Any]):
         """Scaling and estimator, not fitted."""
@@ -112,7 +114,7 @@ def tune(args: Namespace) -> int:
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     fixed = checked_settings(args)
     if args.scoring is not None:
-        _scorer(args.scoring)
+        scorer_named(args.scoring)
     log = Path(args.log or f"{args.model}.trials.jsonl")
     # A model beside a log of its own is that of an earlier run.
     resumed = args.log is None and log.is_file()
@@ -121,7 +123,7 @@ def tune(args: Namespace) -> int:
     if args.task == REGRESSION:
         check_task(args, fixed)
     else:
-        fixed = with_classes(fixed, data.y)
+        fixed = _with_chances(args, with_classes(fixed, data.y))
     search = _search_of(args, fixed, data)
     study = _open_study(log, search, args.restart)
     _run_trials(study, search, args, log)
@@ -133,6 +135,7 @@ def tune(args: Namespace) -> int:
         "trials": len(trials),
         "scoring": search.scoring,
         "score": best["score"],
+        "figures": best["figures"],
         "parameters": best["parameters"],
     }
     pipeline = search.pipeline({**search.fixed, **best["parameters"]})
@@ -149,14 +152,22 @@ def _search_of(args: Namespace, fixed: Record, data: LabelledRows) -> Search:
             f"--folds {folds} is more than the {len(data.y)} rows: use fewer folds"
         )
     scale = scaling(args, data.X)
-    scoring = args.scoring or _usual_scoring(args.task, fixed)
+    scoring = args.scoring or usual_scoring(args.task, fixed)
     return Search(args.method, scale, fixed, folds, scoring, data, args.task)
 
 
-def _usual_scoring(task: str, fixed: Record) -> str:
-    if task != REGRESSION:
-        return "accuracy"
-    return PINBALL if fixed.get("loss") == "pinball" else "r2"
+def _with_chances(args: Namespace, fixed: Record) -> Record:
+    """The parameters, with probabilities where the scorer needs some."""
+    if args.scoring is None or not needs_chances(args.scoring):
+        return fixed
+    if hasattr(make_estimator(args.method, fixed), "predict_proba"):
+        return fixed
+    if "probability" in fixed:
+        raise UsageError(
+            f"--scoring {args.scoring} needs probabilities: leave out --no-probability"
+        )
+    note(f"--scoring {args.scoring} needs probabilities: --probability is set")
+    return fixed | {"probability": True}
 
 
 def _show_result(
@@ -168,18 +179,12 @@ def _show_result(
         "scoring": search.scoring,
         "best_trial": best["trial"],
         "best_score": best["score"],
+        "best_figures": best["figures"],
         "score_of_defaults": trials[0]["score"],
         "parameters": best["parameters"],
     }
     shown = result | {"parameters": best["parameters"] or "the defaults"}
-    show(args, result, pairs(shown))
-
-
-def _scorer(name: str) -> Callable:
-    try:
-        return get_scorer(name)
-    except ValueError as error:
-        raise UsageError(f"--scoring: scikit-learn has no scorer {name!r}") from error
+    show(args, result, [*pairs(shown), "", *trial_lines(trials)])
 
 
 def _open_study(log: Path, search: Search, restart: bool) -> Study:
@@ -275,7 +280,10 @@ def _seed(study: Study, search: Search) -> None:
 def _trials(study: Study) -> list[Record]:
     """The trials that came to their end, with a score or with an error."""
     ended = [t.user_attrs for t in study.trials if "seconds" in t.user_attrs]
-    return [{"trial": number, **trial} for number, trial in enumerate(ended, 1)]
+    return [
+        {"trial": number, "figures": {}, **trial}  # older logs have no figures
+        for number, trial in enumerate(ended, 1)
+    ]
 
 
 def _objective(search: Search) -> Callable[[Trial], float | None]:
@@ -331,17 +339,18 @@ def _drawn(search: Search, draw: Draw) -> dict[str, Any]:
 def _tried(drawn: dict[str, Any], search: Search, splits) -> Record:
     """Scores of a setting on the held-out rows."""
     began = time.perf_counter()
-    scores, problem = [], None
-    data, scorer = search.data, search.scorer
+    found, problem = [], None
+    data, judge = search.data, search.judge
     try:
         for rows, held in splits:
             pipeline = search.pipeline({**search.fixed, **drawn})
             with fitting(quiet=True):
                 pipeline.fit(safe_indexing(data.X, rows), data.y[rows])
                 unseen = safe_indexing(data.X, held)
-                scores.append(float(scorer(pipeline, unseen, data.y[held])))
+                found.append(judge.judge(pipeline, unseen, data.y[held]))
     except (ValueError, ArithmeticError) as error:
         problem = " ".join(str(error).split())
+    scores = [score for score, _ in found]
     score = None if problem else float(np.mean(scores))
     if score is not None and not math.isfinite(score):
         score, problem = None, f"the score is {score}"
@@ -349,6 +358,7 @@ def _tried(drawn: dict[str, Any], search: Search, splits) -> Record:
         "parameters": drawn,
         "score": score,
         "scores": scores,
+        "figures": {} if problem else mean_figures(part for _, part in found),
         "error": problem,
         "seconds": round(time.perf_counter() - began, 3),
     }
@@ -375,4 +385,9 @@ def _line(trials: list[Record]) -> str:
     last, best = trials[-1], _best(trials)
     score = last["error"] if last["score"] is None else f"{last['score']:.4f}"
     best_score = "none" if best is None else f"{best['score']:.4f}"
-    return f"trial {last['trial']}: {score}, best {best_score}, {last['seconds']:.1f} s"
+    figures = "".join(
+        f", {name.replace('_', ' ')} {value:.4f}"
+        for name, value in last["figures"].items()
+    )
+    spent = f"{last['seconds']:.1f} s"
+    return f"trial {last['trial']}: {score}, best {best_score}{figures}, {spent}"

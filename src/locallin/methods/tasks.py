@@ -3,8 +3,11 @@
 A task tells how rows are split, which member is made, and how a trial is judged.
 """
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize_scalar
+from sklearn.metrics import roc_auc_score
 
 from locallin.methods.choosing import standard_error
 from locallin.methods.dullsvm import DULLSVMClassifier
@@ -15,7 +18,22 @@ from locallin.methods.links import Link
 from locallin.methods.preparation import joint_alpha
 from locallin.methods.settings import Choice
 
-Judgement = tuple[dict[str, float], np.ndarray]
+Judgement = tuple[dict[str, Any], np.ndarray]
+
+
+def _mean_auc(scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float | None:
+    """Mean area under the ROC curves of classes against all others.
+
+    Of two classes it is that of the second. None where rows are of one class.
+    """
+    single = scores.shape[1] == 1
+    there = [1] if single else np.unique(y).tolist()
+    areas = []
+    for label in there:
+        own, ranks = y == label, scores[:, 0 if single else label]
+        if 0 < np.count_nonzero(own) < len(y):
+            areas.append(roc_auc_score(own, ranks, sample_weight=weights))
+    return float(np.mean(areas)) if areas else None
 
 
 class ClassTask:
@@ -108,6 +126,7 @@ class ClassTask:
             "log_loss": float(weights @ losses),
             "standard_error": standard_error(losses, weights),
             "error": float(weights @ wrong),
+            "auc": _mean_auc(scores, y, weights),
             "scale": float(np.exp(best.x)),
         }
         return figures, losses + wrong
