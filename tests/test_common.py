@@ -38,6 +38,7 @@ from locallin.rivals import (
     EigenFunctionClassifier,
     LDKLClassifier,
     LocalizedMKLClassifier,
+    PVMClassifier,
     SVMKNNClassifier,
 )
 
@@ -62,6 +63,7 @@ ESTIMATORS = [
     SVMKNNClassifier(10),
     LocalizedMKLClassifier(max_iter=10),
     EigenFunctionClassifier(),
+    PVMClassifier(),
     Atlas(),
     InverseDistanceCoding(n_anchors=8),
     SoftAssignmentCoding(n_anchors=8, n_neighbors=4),

@@ -11,6 +11,7 @@ from locallin.rivals.csvm import CSVMClassifier
 from locallin.rivals.eigenfunction import EigenFunctionClassifier
 from locallin.rivals.ldkl import LDKLClassifier
 from locallin.rivals.localized_mkl import LocalizedMKLClassifier
+from locallin.rivals.prototype_vector import PVMClassifier
 from locallin.rivals.svm_knn import SVMKNNClassifier
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "EigenFunctionClassifier",
     "LDKLClassifier",
     "LocalizedMKLClassifier",
+    "PVMClassifier",
     "SVMKNNClassifier",
 ]
 

@@ -1,0 +1,340 @@
+"""Prototype vector machine (Zhang, Kwok & Parvin, ICML 2009)."""
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.utils import check_random_state, gen_batches
+
+from locallin.anchors import choose_anchors
+from locallin.engine.input import checked_data
+from locallin.engine.invariants import Array, Number, Rule, number_of_scores
+from locallin.engine.sklearn_api import (
+    Interval,
+    StrOptions,
+    check_sample_weight,
+    unchanged_on_error,
+)
+from locallin.methods.base import (
+    ScoringClassifier,
+    encode_classes,
+    winning_classes,
+)
+from locallin.methods.skeleton import check_parameters
+from locallin.rivals.anchor_graph import is_labelled
+
+# Rows whose kernels with the prototypes are held at a time.
+_ROWS = 4096
+# Of the largest eigenvalue: directions of the prototypes' kernel that are left out.
+_RANK = 1e-8
+# Of the mean diagonal: it decides where nothing else does.
+_RIDGE = 1e-8
+# Newton's steps of the squared hinge, and the share of a gradient at which it rests.
+_MOST_STEPS, _REST = 100, 1e-8
+
+
+class PVMClassifier(ScoringClassifier):
+    """Few labels, smooth on the graph of all rows, by prototypes (PVM).
+
+    Two rows are alike by a Gaussian of their distance, and a score should be alike on
+    rows that are. The prototypes v_j, centres of k-means, stand for all rows twice: in
+    the scores, and in the kernel K of the rows, which is never formed::
+
+        f(x) = sum_j a_j k(x, v_j),     K ~ E W^-1 E'
+
+    where E has the kernels of rows and prototypes, and W those of the prototypes. With
+    f = E a the scores of the rows, ``fit`` solves for each class ([1]_, C1 and C2)::
+
+        min_a  f' L f  +  label_weight sum_{i labelled} loss(y_i, f_i)
+                       +  shrinkage sum_{i unlabelled} f_i^2,     L = (D - K) / d
+
+    where y is 1 and -1, D the degrees of the rows, and d their mean, so that the unit
+    of the kernel makes no difference. It is a problem as large as there are prototypes,
+    and memory does not grow with rows times prototypes.
+
+    Rows of class -1 are unlabelled, as everywhere in scikit-learn. (Where y has but
+    two values -1 is a class like any other.)
+
+    Parameters
+    ----------
+    n_anchors : int or None, default=None
+        Number of prototypes (m). None is one for every ten rows, from 10 to 500. Not
+        used where ``anchors`` is an array.
+    anchors : {"kmeans", "random"} or array-like of shape (n_anchors, n_features), \
+            default="kmeans"
+        Where the prototypes come from: see :func:`locallin.anchors.choose_anchors`.
+    gamma : float or "auto", default="auto"
+        Width of the Gaussian, ``k(x, v) = exp(-gamma |x - v|^2)``. "auto" is four over
+        the mean squared distance of a prototype from the one next to it: a graph in
+        which every row is near every other says nothing.
+    loss : {"squared_hinge", "squared_error"}, default="squared_hinge"
+        Loss of the labelled rows.
+    label_weight : float, default=1.0
+        How much a label counts (C1 in the paper).
+    shrinkage : float, default=1e-3
+        How much scores of unlabelled rows are drawn to zero (C2 in the paper).
+    random_state : int, RandomState instance or None, default=None
+        Seed of what is drawn at random. The choice of prototypes depends on it.
+    n_jobs : int or None, default=None
+        Number of threads. Predictions use them.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, without the -1 of unlabelled rows.
+    anchors_ : ndarray of shape (n_anchors, n_features)
+        The prototypes.
+    gamma_ : float
+        The width in use.
+    coef_ : ndarray of shape (n_anchors, n_scores)
+        Coefficients a of the prototypes.
+    transduction_ : ndarray of shape (n_samples,)
+        Classes of the rows of ``fit``, the unlabelled ones among them.
+    n_features_in_ : int
+        Number of features seen during fit.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, where X had names that are strings.
+
+    See Also
+    --------
+    AnchorGraphRegClassifier : Labels spread over a graph of anchors.
+    EigenFunctionClassifier : Functions that are smooth where rows are dense.
+    locallin.AtlasClassifier : Charts for few labels.
+
+    Notes
+    -----
+    The paper has the hinge loss, by a quadratic program, and the squared error; here
+    the squared hinge takes the place of the former. Negative eigenvalues of E' L E,
+    which come from K being approximate, are set to zero.
+
+    References
+    ----------
+    .. [1] Zhang, Kwok and Parvin, Prototype Vector Machine for Large Scale
+       Semi-Supervised Learning, ICML 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from locallin.rivals import PVMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> few = np.full(len(y), -1)
+    >>> few[:100] = y[:100]
+    >>> clf = PVMClassifier(random_state=0).fit(X, few)
+    >>> bool((clf.transduction_ == y).mean() > 0.85)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        "n_anchors": [Interval(Integral, 1, None, closed="left"), None],
+        "anchors": [StrOptions({"kmeans", "random"}), "array-like"],
+        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "loss": [StrOptions({"squared_hinge", "squared_error"})],
+        "label_weight": [Interval(Real, 0, None, closed="neither")],
+        "shrinkage": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    _fitted_mark = "coef_"
+
+    def __init__(
+        self,
+        n_anchors: int | None = None,
+        *,
+        anchors="kmeans",
+        gamma: float | str = "auto",
+        loss: str = "squared_hinge",
+        label_weight: float = 1.0,
+        shrinkage: float = 1e-3,
+        random_state=None,
+        n_jobs: int | None = None,
+    ):
+        self.n_anchors = n_anchors
+        self.anchors = anchors
+        self.gamma = gamma
+        self.loss = loss
+        self.label_weight = label_weight
+        self.shrinkage = shrinkage
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _invariants(self) -> dict[str, Rule]:
+        return {
+            **super()._invariants(),
+            "anchors_": Array(("anchors", "features")),
+            "gamma_": Number(above=True),
+            "coef_": Array(("anchors", number_of_scores(self))),
+        }
+
+    def fit(self, X, y, sample_weight=None):
+        """Choose prototypes, go through all rows, and solve for the coefficients.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Training data, labelled and not.
+        y : array-like of shape (n_samples,)
+            Classes; -1 for unlabelled rows.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the graph, too. A weight of 0 is the same as
+            leaving the row out.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        with unchanged_on_error(self):
+            check_parameters(self)
+            X, y = checked_data(self, X, y, reset=True)
+            weights = check_sample_weight(sample_weight, X).astype(float)
+            counted = np.flatnonzero(weights > 0)
+            known = is_labelled(y) & (weights > 0)
+            self.classes_, encoded = encode_classes(y[known], None, type(self).__name__)
+            seen = X if len(counted) == X.shape[0] else X[counted]
+            self._choose_prototypes(seen, weights[counted])
+            smooth = smoothness(
+                lambda part: self._kernels(seen[part]).astype(float),
+                self._kernels(self.anchors_).astype(float),
+                weights[counted],
+                ~known[counted],
+                float(self.shrinkage),
+            )
+            positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+            signs = np.where(encoded[:, None] == np.array(positive), 1.0, -1.0)
+            prices = self.label_weight * weights[known]
+            E = self._kernels(X[known]).astype(float)
+            solve = _SOLVERS[self.loss]
+            found = [solve(smooth, E, column, prices) for column in signs.T]
+            self.coef_ = np.ascontiguousarray(np.transpose(found), self.anchors_.dtype)
+            winners = winning_classes(self._scores(X))
+            self.transduction_ = self.classes_[winners]
+        return self
+
+    def _choose_prototypes(self, X, weights: np.ndarray) -> None:
+        n_anchors: Any = self.n_anchors
+        if n_anchors is None:
+            n_anchors = int(np.clip(X.shape[0] // 10, 10, 500))
+        self.anchors_ = choose_anchors(
+            X,
+            n_anchors,
+            self.anchors,
+            sample_weight=weights.astype(X.dtype),
+            random_state=check_random_state(self.random_state),
+        )
+        gamma: Any = self.gamma
+        if gamma == "auto":
+            squares = _squared_distances(self.anchors_, self.anchors_).astype(float)
+            np.fill_diagonal(squares, np.inf)
+            mean = np.minimum(squares.min(axis=1), 1e200).mean()
+            gamma = 4 / np.clip(mean, 1e-200, 1e200) if len(squares) > 1 else 1.0
+        self.gamma_ = float(gamma)
+
+    def _kernels(self, X) -> np.ndarray:
+        """Kernels of rows with the prototypes."""
+        squares = _squared_distances(X, self.anchors_)
+        return np.exp(-np.minimum(self.gamma_ * squares, 1e3))
+
+    def _scores(self, X) -> np.ndarray:
+        return self._in_blocks(X, lambda part: self._kernels(part) @ self.coef_)
+
+
+def _squared_distances(X, anchors: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares = euclidean_distances(X, anchors, squared=True)
+    # Where squares overflow, the difference of two infinities is far away.
+    return np.nan_to_num(squares, copy=False, nan=np.finfo(squares.dtype).max)
+
+
+def smoothness(
+    kernels: Callable[[slice], np.ndarray],
+    W: np.ndarray,
+    weights: np.ndarray,
+    unlabelled: np.ndarray,
+    shrinkage: float,
+) -> np.ndarray:
+    """The quadratic part of the problem, as a matrix for the coefficients.
+
+    It is ``E' L E + shrinkage E_u' E_u`` with rows that count as often as their
+    weights say: two passes over the rows, one for the degrees.
+
+    Parameters
+    ----------
+    kernels : callable
+        Gives E, the kernels with the prototypes, of a slice of the rows.
+    W : ndarray of shape (m, m)
+        Kernels of the prototypes.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    unlabelled : ndarray of bool of shape (n,)
+        The rows without a label.
+    shrinkage : float
+        How much their scores are drawn to zero.
+
+    Returns
+    -------
+    ndarray of shape (m, m)
+        A positive semidefinite matrix.
+    """
+    m, n = len(W), len(weights)
+    inverse = linalg.pinvh(W, rtol=_RANK)
+    products, free, sums = np.zeros((m, m)), np.zeros((m, m)), np.zeros(m)
+    for part in gen_batches(n, _ROWS):
+        E = kernels(part)
+        weighted = E * weights[part, None]
+        products += E.T @ weighted
+        free += E[unlabelled[part]].T @ weighted[unlabelled[part]]
+        sums += weighted.sum(axis=0)
+    to_degrees, of_degrees, total = inverse @ sums, np.zeros((m, m)), 0.0
+    for part in gen_batches(n, _ROWS):
+        E = kernels(part)
+        degrees = np.maximum(E @ to_degrees, 0) * weights[part]
+        of_degrees += E.T @ (E * degrees[:, None])
+        total += degrees.sum()
+    mean = total / weights.sum()
+    laplacian = of_degrees - products @ inverse @ products
+    values, vectors = linalg.eigh((laplacian + laplacian.T) / 2)
+    values = np.maximum(values, 0) / (mean if mean > 0 else 1.0)
+    return (vectors * values) @ vectors.T + shrinkage * free
+
+
+def _least_squares(smooth, E, signs, prices) -> np.ndarray:
+    """Minimise a' smooth a + sum_i prices_i (signs_i - E_i a)^2."""
+    system = smooth + (E * prices[:, None]).T @ E
+    ridge = _RIDGE * system.trace() / len(system)
+    system[np.diag_indices_from(system)] += ridge or 1.0
+    return linalg.solve(system, E.T @ (prices * signs), assume_a="pos")
+
+
+def _squared_hinge(smooth, E, signs, prices) -> np.ndarray:
+    """Minimise a' smooth a + sum_i prices_i max(0, 1 - signs_i E_i a)^2.
+
+    Newton's method: least squares on the rows that violate the margin, and half the
+    way back as long as the objective does not fall.
+    """
+    a = np.zeros(len(smooth))
+
+    def objective(a):
+        short = np.maximum(1 - signs * (E @ a), 0)
+        return a @ smooth @ a + prices @ short**2
+
+    value = objective(a)
+    for _ in range(_MOST_STEPS):
+        violated = signs * (E @ a) < 1
+        if not violated.any():
+            break
+        chosen = E[violated], signs[violated], prices[violated]
+        move, step = _least_squares(smooth, *chosen) - a, 1.0
+        while (new := objective(a + step * move)) > value and step > _REST:
+            step /= 2
+        if value - new <= _REST * value:
+            break
+        a, value = a + step * move, new
+    return a
+
+
+_SOLVERS = {"squared_error": _least_squares, "squared_hinge": _squared_hinge}
