@@ -53,6 +53,12 @@ def best_marked(cells, best=min) -> list[str]:
     ]
 
 
+def columns_marked(rows) -> list[list[str]]:
+    """Rows, led by names, in which the best of each column is bold."""
+    names, *columns = zip(*rows, strict=True)
+    return [list(row) for row in zip(names, *map(best_marked, columns), strict=True)]
+
+
 def spread(errors) -> dict:
     return {"mean": np.mean(errors), "deviation": np.std(errors, ddof=1)}
 

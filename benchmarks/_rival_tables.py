@@ -1,6 +1,13 @@
 """Tables that set the papers' own algorithms, and others' machines, beside ours."""
 
-from benchmarks._markdown import Missing, best_marked, markdown, plus_minus, read
+from benchmarks._markdown import (
+    Missing,
+    best_marked,
+    columns_marked,
+    markdown,
+    plus_minus,
+    read,
+)
 from benchmarks._paper_tables import SOFT
 from benchmarks.papers import joint, losses, ml3, rivals
 
@@ -45,12 +52,22 @@ def printed_error(data: str, method: str) -> float | None:
     return accuracy and 100 - accuracy[1]
 
 
+def with_lcc() -> dict:
+    """Results of the machines of the 2015 paper, by data set."""
+    coded = read_or_nothing("papers-lcc")
+    return {
+        data: {**entries, **({"LCC+SVM": coded[data]} if data in coded else {})}
+        for data, entries in read("papers-rivals").items()
+    }
+
+
+METHODS = (*rivals.MACHINES, "LCC+SVM")
+
+
 def of_2015() -> str:
     """Errors of all machines of the 2015 paper, and in brackets what is printed."""
-    results = read("papers-rivals")
-    rows = []
-    for method in rivals.MACHINES:
-        rows.append([method, *(cell(results[d], d, method) for d in results)])
+    results = with_lcc()
+    rows = [[m, *(cell(results[d], d, m) for d in results)] for m in METHODS]
     return markdown(["error %", *map(str.upper, results)], columns_marked(rows))
 
 
@@ -64,17 +81,11 @@ def with_deviation(entry) -> str:
     return plus_minus(entry) if "deviation" in entry else f"{entry['mean']:.2f}"
 
 
-def columns_marked(rows) -> list[list[str]]:
-    """Mark the best of each column."""
-    names, *columns = zip(*rows, strict=True)
-    return [list(row) for row in zip(names, *map(best_marked, columns), strict=True)]
-
-
 def times_of_2015() -> str:
     """Time of prediction as a multiple of a linear SVM's, beside what is printed."""
-    results = read("papers-rivals")
+    results = with_lcc()
     rows = []
-    for method in rivals.MACHINES:
+    for method in METHODS:
         cells = [method]
         for data, entries in results.items():
             printed = rivals.PRINTED_SECONDS[data]

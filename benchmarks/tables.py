@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks import _defaults_tables as of_defaults
 from benchmarks import _domain_tables as of_domains
+from benchmarks import _manifold_tables as of_manifolds
 from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _rival_tables as of_rivals
@@ -309,6 +310,15 @@ TABLES = {
     "papers, 2015": of_rivals.of_2015,
     "papers, 2015, times": of_rivals.times_of_2015,
     "papers, 2018": of_rivals.of_2018,
+    "embeddings": of_manifolds.embeddings,
+    "atlas, parts": of_manifolds.time_parts,
+    "atlas, classes": of_manifolds.chart_classes,
+    "shares of labels": of_manifolds.shares,
+    "ml3, others": of_manifolds.ml3_others,
+    "ml3, small sets, others": of_manifolds.ml3_small_others,
+    "ml3, p": of_manifolds.exponents,
+    "ml3, iterations": of_manifolds.iterations,
+    "additive": of_manifolds.additive,
     "speed": of_papers.speed,
     "untuned": of_defaults.untuned,
     "untuned, summary": of_defaults.summary,

@@ -51,11 +51,16 @@ from benchmarks import (
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks._methods import ours
 from benchmarks.papers import (
+    additive,
     atlas,
     figures,
     joint,
+    labels,
+    latent,
+    lcc,
     llsvm,
     losses,
+    manifolds,
     ml3,
     own,
     rivals,
@@ -131,7 +136,7 @@ def data(tmp_path_factory):
 def tiny():
     """Everything the benchmarks do, in small numbers."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (llsvm, joint, ml3, figures, own, rivals, losses):
+        for module in (llsvm, joint, ml3, figures, own, rivals, losses, additive):
             patch.setattr(module, "SEEDS", (0, 1))
         patch.setattr(llsvm, "PRINTED", {"letter": 5.32})
         small = {m: (make, grid[:2]) for m, (make, grid) in llsvm.METHODS.items()}
@@ -163,6 +168,25 @@ def tiny():
         patch.setattr(own, "PASSES", 2)
         patch.setattr(rivals, "PRINTED", {"letter": {"LDKL": 2.85}, "magic04": {}})
         patch.setattr(rivals, "SLOW_ROWS", 20)
+        patch.setattr(lcc, "PRINTED", ("magic04",))
+        patch.setattr(figures, "FROM_ONE", (1, 5))
+        patch.setattr(manifolds, "PRINTED", {"semeion": manifolds.PRINTED["semeion"]})
+        patch.setattr(manifolds, "SPLITS", 2)
+        patch.setattr(manifolds, "CHARTS", dict.fromkeys(manifolds.CHARTS, (5, 3)))
+        patch.setattr(labels, "SHARES", (4, 2))
+        patch.setattr(labels, "TRIALS", 2)
+        patch.setattr(labels, "CHART", (5, 3))
+        two = {method: found[:2] for method, found in labels.PRINTED.items()}
+        patch.setattr(labels, "PRINTED", two)
+        patch.setattr(latent, "SEEDS", (0, 1))
+        patch.setattr(latent, "PRINTED", {"usps": latent.PRINTED["usps"]})
+        patch.setattr(latent, "SMALL", {"heart": latent.SMALL["heart"]})
+        patch.setattr(latent, "EXPONENTS", (1.5,))
+        patch.setattr(latent, "MODELS", (2,))
+        patch.setattr(latent, "CURVES", ("usps",))
+        patch.setattr(latent, "PASSES", 2)
+        patch.setattr(additive, "SETS", ("digits",))
+        patch.setattr(additive, "PASSES", 2)
         patch.setattr(losses, "PRINTED", {"magic04": losses.PRINTED["magic04"]})
         patch.setattr(few_labels, "LABELS", (100,))
         patch.setattr(few_labels, "TRIALS", 2)
@@ -289,7 +313,7 @@ def results(data, tiny, tmp_path_factory):
         more = ()
         if name == "papers":
             sets = "letter", "usps", "usps, noise", "semeion", "heart", "magic04"
-            more = "--sets", *sets, "covtype"
+            more = "--sets", *sets, "covtype", "mnist", "parts", "p", "digits"
         run(name, data, folder, *more)
     tiny.setattr(_markdown, "RESULTS", folder)
     return folder
@@ -468,7 +492,7 @@ CHOICES = {
         lambda data: joint.measure(data, "letter", "SAPL", joint.RATES),
     ),
     "own": (own, "load", lambda data: own.measure(data, "letter", "SAPL", dict)),
-    "rivals": (rivals, "load", lambda data: rivals.measure(data, "letter", "CSVM")),
+    "rivals": (rivals, "load", lambda data: rivals.measure(data, "letter", csvm())),
     "ml3": (ml3, "load", lambda data: ml3.table_1(data, "usps")),
     "ml3, covtype": (
         ml3,
@@ -476,6 +500,10 @@ CHOICES = {
         lambda data: ml3.table_1(data, "covtype"),
     ),
 }
+
+
+def csvm() -> rivals.Machine:
+    return rivals.MACHINES["CSVM"]
 
 
 def llsvm_soft() -> str:

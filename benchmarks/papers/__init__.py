@@ -2,7 +2,21 @@
 
 from importlib import import_module
 
-PARTS = ("llsvm", "joint", "ml3", "atlas", "figures", "own", "rivals", "losses")
+PARTS = (
+    "llsvm",
+    "joint",
+    "ml3",
+    "atlas",
+    "figures",
+    "own",
+    "rivals",
+    "lcc",
+    "losses",
+    "manifolds",
+    "labels",
+    "latent",
+    "additive",
+)
 
 
 def run(job) -> None:

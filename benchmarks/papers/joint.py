@@ -49,9 +49,9 @@ def prepared(folder, name, seed):
 
 def make(method, seed, settings):
     settings = dict(settings)
-    if method in ("LL-SVM", "LCC+SVM"):
+    if method in ("LL-SVM", "SOFT+SVM"):
         factor = settings.pop("alpha_factor")
-        kind = "constant" if method == "LCC+SVM" else "linear"
+        kind = "constant" if method == "SOFT+SVM" else "linear"
         model = LLSVMClassifier(100, coding="soft", local_model=kind, n_jobs=2)
     elif method in ("SAPL", "SAPL_lcc"):
         factor, kind = 1.0, "constant" if method == "SAPL_lcc" else "linear"
@@ -123,7 +123,7 @@ def run(job) -> None:
         methods = {"LL-SVM": ALPHAS, "SAPL": joint}
         if "SAPL_lcc" in PRINTED[name]:
             shared = joint[: len(RATES)]
-            methods |= {"LCC+SVM": ALPHAS, "SAPL_lcc": shared}
+            methods |= {"SOFT+SVM": ALPHAS, "SAPL_lcc": shared}
         methods["U-LLSVM"] = [{**point, "diversity": 0.0} for point in joint]
         for method, grid in methods.items():
             tasks[name, method] = partial(measure, job.data, name, method, grid)

@@ -1,7 +1,7 @@
 """Test loss, accuracy and time of prediction: Table 2 of the 2018 paper.
 
 100 anchors and defaults otherwise; the linear SVM's C is chosen on a fifth of at most
-10,000 training rows. The loss is the hinge loss of the scores, averaged over test rows,
+5,000 training rows. The loss is the hinge loss of the scores, averaged over test rows,
 whatever was minimised. Times are of the processor, on one thread, for predicting at
 most 10,000 rows at once, as multiples of the linear SVM's in the same process. COVTYPE
 has 100,000 rows to train and 50,000 to test on, W8A a split of its distinct rows: all
