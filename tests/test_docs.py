@@ -17,6 +17,11 @@ import pytest
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
+# Their code searches for settings, fits many models, or starts a cluster.
+LONG = {
+    *("README", "atlas", "choosing", "dask", "extending", "from_svc", "local"),
+    *("probabilities", "regression", "serving", "streams"),
+}
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
 MODULES += (
     ".encoding",
@@ -31,7 +36,15 @@ MODULES += (
 SITE = ("sphinx", "pydata_sphinx_theme", "myst_parser", "sphinx_gallery", "numpydoc")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] * (page.stem in LONG))
+        for page in PAGES
+        if "```python\n" in page.read_text()
+    ],
+    ids=lambda page: page.name,
+)
 def test_code_blocks_run_one_after_the_other(page, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # A module of its own: classes that a page defines can be pickled.
@@ -109,6 +122,7 @@ def test_site_builds_without_a_warning_and_without_a_network(tmp_path):
         assert not [tag for tag in loaded if "//" in tag], page.name
 
 
+@pytest.mark.slow
 def test_the_web_service_answers(tmp_path, monkeypatch):
     """The page's own lines: the blocks that run, then those of FastAPI."""
     pytest.importorskip("onnxruntime")
