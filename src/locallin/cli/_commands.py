@@ -92,7 +92,8 @@ def _training_quality(model: Model, blocks) -> dict[str, Any]:
     if is_regressor(model.classifier):
         trials = getattr(model.classifier, "search_path_", None)
         best = max((trial["r2"] for trial in trials), default=None) if trials else None
-        scores = number_scores(truth.astype(float), predicted)
+        levels = getattr(model.classifier, "quantile_levels", None)
+        scores = number_scores(truth.astype(float), predicted, levels)
         return {
             "training_rmse": scores["rmse"],
             "training_r2": scores["r2"],
@@ -193,13 +194,16 @@ def evaluate(args) -> int:
     model = load_model(args.model, args.trust)
     truth, predicted, scores = _truth_and_predictions(model, args)
     if is_regressor(model.classifier):
-        if predicted.ndim > 1:
+        levels = getattr(model.classifier, "quantile_levels", None)
+        if predicted.ndim > 1 and levels is None:
             raise ValueError(
                 f"the model predicts {predicted.shape[1]} numbers of a row, and "
-                "evaluate judges one: train with one --quantile"
+                "evaluate judges one: train a model for each"
             )
         own = getattr(model.classifier, "loss", None) == "pinball"
         quantile = model.classifier.quantile if own else None
+        if levels is not None:
+            quantile, predicted = levels, predicted.reshape(len(truth), -1)
         result = number_figures(as_numbers(args, truth), predicted, quantile, scores)
         show(args, result, figure_lines(result))
         return 0

@@ -52,7 +52,9 @@ def report(args) -> int:
 
 def _quality(evaluation: Evaluation | NumberEvaluation) -> dict[str, Any]:
     if isinstance(evaluation, NumberEvaluation):
-        return {name: evaluation.figures.get(name) for name in ("rmse", "mae", "r2")}
+        figures = evaluation.figures
+        names = "rmse", "mae", "r2", *(["pinball"] if "pinball" in figures else [])
+        return {name: figures.get(name) for name in names}
     labelled = evaluation.truth is not None
     return {
         "accuracy": evaluation.accuracy,

@@ -14,7 +14,10 @@ _BINS = 10
 # Figures that are not between 0 and 1.
 _LIMITS = {
     "r2": (-np.inf, 1.0),
-    **dict.fromkeys(("log_loss", "brier", "rmse", "mae", "pinball"), (0.0, np.inf)),
+    **dict.fromkeys(
+        ("log_loss", "brier", "rmse", "mae", "pinball", "interval_width"),
+        (0.0, np.inf),
+    ),
 }
 
 
@@ -156,24 +159,78 @@ def reliability(chance: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
     return found
 
 
+def middle_of(levels: np.ndarray) -> int:
+    """Which of several quantiles speaks where there is room for one number."""
+    return int(np.argmin(np.abs(np.asarray(levels) - 0.5)))
+
+
+def pinball_name(level: float) -> str:
+    """What the pinball loss of one of several quantiles is called."""
+    return f"pinball_q{level:g}"
+
+
+def quantile_scores(
+    truth: np.ndarray, predicted: np.ndarray, levels: np.ndarray
+) -> dict[str, Any]:
+    """Figures of several quantiles.
+
+    Parameters
+    ----------
+    truth : ndarray of shape (n_samples,)
+        Numbers.
+    predicted : ndarray of shape (n_samples, n_levels)
+        Quantiles of them.
+    levels : ndarray of shape (n_levels,)
+        The levels of these, ascending.
+
+    Returns
+    -------
+    dict
+        As ``number_scores``, of the middle quantile; the mean pinball loss and that of
+        each quantile, the share of rows whose quantiles cross, and of the outer two
+        the share of rows that lie between them, and how far apart they are.
+    """
+    middle = number_scores(truth, predicted[:, middle_of(levels)])
+    losses = {
+        pinball_name(level): _pinball(truth - column, level)
+        for level, column in zip(levels, predicted.T, strict=True)
+    }
+    found = {**middle, "pinball": float(np.mean(list(losses.values()))), **losses}
+    if len(levels) > 1:
+        low, high = predicted[:, 0], predicted[:, -1]
+        crossed = (np.diff(predicted, axis=1) < 0).any(axis=1)
+        found["crossing"] = float(crossed.mean())
+        found["interval_coverage"] = float(np.mean((truth >= low) & (truth <= high)))
+        found["interval_width"] = float(np.mean(high - low))
+    return found
+
+
+def _pinball(missing: np.ndarray, level: float) -> float:
+    return float(np.mean(np.maximum(level * missing, (level - 1) * missing)))
+
+
 def number_scores(
-    truth: np.ndarray, predicted: np.ndarray, quantile: float | None = None
+    truth: np.ndarray, predicted: np.ndarray, quantile=None
 ) -> dict[str, Any]:
     """Figures of predicted numbers.
 
     Parameters
     ----------
-    truth, predicted : ndarray of shape (n_samples,)
+    truth : ndarray of shape (n_samples,)
         Numbers.
-    quantile : float, default=None
-        The quantile that was to be predicted, if it was one.
+    predicted : ndarray of shape (n_samples,) or (n_samples, n_levels)
+        What is predicted.
+    quantile : float or ndarray of shape (n_levels,), default=None
+        The quantile that was to be predicted, if it was one, or several.
 
     Returns
     -------
     dict
         Root mean squared and mean absolute error, R2, None where all of y are the
-        same, and of a quantile the pinball loss.
+        same, and of a quantile the pinball loss; of several see ``quantile_scores``.
     """
+    if predicted.ndim > 1:
+        return quantile_scores(truth, predicted, quantile)
     missing = truth - predicted
     error = float(np.mean(missing**2))
     variance = float(truth.var())
@@ -183,8 +240,7 @@ def number_scores(
         "r2": 1 - error / variance if variance > 0 else None,
     }
     if quantile is not None:
-        costs = np.maximum(quantile * missing, (quantile - 1) * missing)
-        found["pinball"] = float(np.mean(costs))
+        found["pinball"] = _pinball(missing, quantile)
     return found
 
 
@@ -210,9 +266,13 @@ def intervals(
         if value is None or len(values) < _DRAWS // 2:
             continue
         reach = 1.96 * float(np.std(values)) * np.sqrt(size / n)
-        least, most = _LIMITS.get(name, (0.0, 1.0)) if bounded else (-np.inf, np.inf)
+        least, most = _limits(name) if bounded else (-np.inf, np.inf)
         found[name] = max(value - reach, least), min(value + reach, most)
     return found
+
+
+def _limits(name: str) -> tuple[float, float]:
+    return _LIMITS.get(name.partition("_q")[0], (0.0, 1.0))
 
 
 def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
@@ -232,9 +292,11 @@ def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str,
 def number_figures(truth, predicted, quantile=None, ends=None) -> dict[str, Any]:
     """`number_scores` and the ``intervals`` of these.
 
-    ``quantile`` is what was to be predicted, or None; ``ends`` are those of intervals,
-    (n, 2), or None.
+    ``quantile`` is what was to be predicted, or None, or several levels where
+    ``predicted`` has columns; ``ends`` are those of intervals, (n, 2), or None.
     """
+    if predicted.ndim > 1 and len(quantile) > 1:
+        ends = predicted[:, [0, -1]]
 
     def figures(rows):
         return number_scores(truth[rows], predicted[rows], quantile)
@@ -243,6 +305,8 @@ def number_figures(truth, predicted, quantile=None, ends=None) -> dict[str, Any]
     known = intervals(figures, len(truth))
     if ends is not None:
         inside = (truth >= ends[:, 0]) & (truth <= ends[:, 1])
+        if predicted.ndim > 1:
+            found["interval_promised"] = float(quantile[-1] - quantile[0])
         found["interval_coverage"] = float(inside.mean())
         found["interval_width"] = float(np.mean(ends[:, 1] - ends[:, 0]))
         known["interval_coverage"] = wilson(int(inside.sum()), len(inside))

@@ -21,8 +21,14 @@ _NAMES = {
     "r2": "R2",
     "rmse": "Root mean squared error",
     "mae": "Mean absolute error",
+    "pinball": "Mean pinball loss",
+    "crossing": "Rows whose quantiles cross",
+    "interval_coverage": "Rows between the outer quantiles",
+    "interval_width": "Width between the outer quantiles",
 }
 _SMALLER_IS_BETTER = {"log_loss", "brier", "calibration_error", "rmse", "mae"}
+# A narrow interval is better only where it holds as many rows.
+_NEITHER_IS_BETTER = {"interval_coverage", "interval_width"}
 _MOST_LABELS = 25
 _MOST_COLUMNS = 20
 
@@ -59,7 +65,7 @@ def _tiles(data: Comparison) -> str:
     for name, first, second, _ in data.figures:
         if name in wanted:
             shown = f"{number(first)} → {number(second)}"
-            tiles.append((_NAMES[name], shown, "first → second"))
+            tiles.append((_name_of(name), shown, "first → second"))
     return tile_list(tiles)
 
 
@@ -71,7 +77,7 @@ def _figures_section(data: Comparison) -> str:
     for name, first, second, (low, high) in data.figures:
         lines.append(
             [
-                _NAMES[name],
+                _name_of(name),
                 number(first),
                 number(second),
                 _plus(second - first),
@@ -90,14 +96,21 @@ def _figures_section(data: Comparison) -> str:
     )
 
 
+def _name_of(figure: str) -> str:
+    level = figure.removeprefix("pinball_q")
+    return _NAMES[figure] if level == figure else f"Pinball loss of quantile {level}"
+
+
 def _plus(value: float) -> str:
     return f"{value:+.3g}".replace("-", "\u2212")
 
 
 def _verdict(name: str, low: float, high: float, one: str, two: str) -> str:
+    if name in _NEITHER_IS_BETTER:
+        return "–"
     if not np.isfinite(low) or low <= 0 <= high:
         return '<span class="quiet">not told apart</span>'
-    smaller = name in _SMALLER_IS_BETTER
+    smaller = name in _SMALLER_IS_BETTER or name.startswith("pinball")
     return two if (low > 0) != smaller else one
 
 

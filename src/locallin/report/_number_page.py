@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from locallin.inspection.quality import middle_of
 from locallin.inspection.text import number
 from locallin.report._chances import unit_figure
 from locallin.report._elements import percent, table
@@ -45,12 +46,17 @@ def errors_section(evaluation: NumberEvaluation) -> str:
     errors = evaluation.errors[known]
     lines = []
     for name, value in evaluation.figures.items():
-        if value is not None:
+        if value is not None and name in NAMES:
             low, high = evaluation.intervals.get(name, (np.nan, np.nan))
             between = f"{number(low)} to {number(high)}" if np.isfinite(low) else "–"
             lines.append([NAMES[name], number(value), between])
     half, most = np.quantile(np.abs(errors), [0.5, 0.9])
+    level = ""
+    if evaluation.levels is not None:
+        middle = evaluation.levels[middle_of(evaluation.levels)]
+        level = f"<p>What is called predicted here is the quantile {middle:g}.</p>"
     return (
+        f"{level}"
         f"<p>Half of the {len(truth):,} rows are predicted to within "
         f"<b>{number(half)}</b>, nine in ten to within <b>{number(most)}</b>. Always "
         f"answering the mean, {number(truth.mean())}, would be wrong by "
@@ -72,6 +78,36 @@ def errors_section(evaluation: NumberEvaluation) -> str:
     )  # fmt: skip
 
 
+def _promise(evaluation: NumberEvaluation) -> str:
+    if evaluation.levels is None:
+        return f"An interval of {percent(COVERAGE)} should hold nine true values in ten"
+    return "Between two quantiles should lie as many rows as their levels are apart"
+
+
+def quantiles_section(evaluation: NumberEvaluation) -> str:
+    """Whether quantiles have as many rows below them as their levels say."""
+    if evaluation.quantiles is None or not evaluation.n_labelled:
+        return ""
+    lines = [
+        [f"{level:g}", percent(share), f"{percent(low)} to {percent(high)}",
+         number(loss)]
+        for level, share, low, high, loss in evaluation.shares_below
+    ]  # fmt: skip
+    crossed = evaluation.figures.get("crossing", 0.0)
+    told = f"of {percent(crossed)} of the rows they cross" if crossed else (
+        "they cross in no row"
+    )  # fmt: skip
+    return (
+        "<p>A quantile of level 0.9 should have nine true values in ten below it. "
+        f"Several are predicted side by side: {told}.</p>"
+        + table(
+            f"Quantiles of {evaluation.n_labelled:,} rows",
+            ["Level", "#Rows below", "#95% interval", "#Pinball loss"],
+            lines,
+        )
+    )
+
+
 def intervals_section(evaluation: NumberEvaluation) -> str:
     """Whether intervals hold as many rows as promised."""
     if not evaluation.ends or not evaluation.n_labelled:
@@ -89,8 +125,8 @@ def intervals_section(evaluation: NumberEvaluation) -> str:
         diagonal=True,
     )  # fmt: skip
     return (
-        f"<p>An interval of {percent(COVERAGE)} should hold nine true values in ten: "
-        "points on the diagonal keep that promise. Bars are 95% intervals.</p>"
+        f"<p>{_promise(evaluation)}: points on the diagonal keep that promise. Bars "
+        "are 95% intervals.</p>"
         + table(
             f"Intervals of {evaluation.n_labelled:,} rows",
             ["Promised", "#Within", "#95% interval", "#Mean width"],

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_consistent_length, column_or_1d
 
-from locallin.inspection.quality import intervals, number_scores, wilson
+from locallin.inspection.quality import (
+    intervals,
+    middle_of,
+    number_scores,
+    pinball_name,
+    wilson,
+)
 from locallin.inspection.unwrap import interval_function, labels_of
 
 COVERAGE = 0.9
@@ -23,13 +29,16 @@ class NumberEvaluation:
 
     ``truth`` has NaN where a row has no number; ``ends`` are intervals by their
     coverage, (n, 2) each, where the estimator has some; ``quantile`` is what was to be
-    predicted, if it was a quantile.
+    predicted, if it was a quantile. Of several, with these ``levels``, ``quantiles``
+    has a column of each, and ``predicted`` is the middle one.
     """
 
     predicted: np.ndarray
     truth: np.ndarray | None
     ends: dict[float, np.ndarray]
     quantile: float | None = None
+    levels: np.ndarray | None = None
+    quantiles: np.ndarray | None = None
 
     @property
     def labelled(self) -> np.ndarray:
@@ -65,7 +74,11 @@ class NumberEvaluation:
     def _figures(self, rows: np.ndarray) -> dict[str, Any]:
         known = np.flatnonzero(self.labelled)[rows]
         assert self.truth is not None
-        return number_scores(self.truth[known], self.predicted[known], self.quantile)
+        if self.quantiles is None:
+            found = self.predicted[known], self.quantile
+        else:
+            found = self.quantiles[known], self.levels
+        return number_scores(self.truth[known], *found)
 
     @cached_property
     def figures(self) -> dict[str, Any]:
@@ -91,6 +104,23 @@ class NumberEvaluation:
             found.append((promised, share, low, high, width))
         return found
 
+    @property
+    def shares_below(self) -> list[tuple[float, float, float, float, float]]:
+        """Of each of several quantiles: its level, share of rows below, and loss.
+
+        The share has Wilson's interval behind it.
+        """
+        if self.quantiles is None or self.levels is None:
+            return []
+        assert self.truth is not None
+        known, found = self.labelled, []
+        for level, column in zip(self.levels, self.quantiles.T, strict=True):
+            below = self.truth[known] <= column[known]
+            ends = wilson(int(below.sum()), len(below))
+            loss = self.figures[pinball_name(level)]
+            found.append((float(level), float(below.mean()), *ends, loss))
+        return found
+
     def _inside(self, ends: np.ndarray) -> np.ndarray:
         assert self.truth is not None
         known = self.labelled
@@ -102,23 +132,40 @@ def evaluated_numbers(
     estimator, model, blocks: Callable[[], Iterable], y
 ) -> NumberEvaluation:
     """Evaluate a regressor of one target on rows that come in blocks."""
-    names = labels_of(model)
-    if len(names) > 1:
+    names, levels = labels_of(model), model.quantile_levels
+    if len(names) > 1 and levels is None:
         raise ValueError(
             f"report shows one target, but {type(model).__name__} has {len(names)}: "
             "fit a regressor for each, and write a page of each."
         )
     predicted = np.concatenate([estimator.predict(block) for block in blocks()])
-    predicted = np.asarray(predicted, float).ravel()
+    predicted = np.asarray(predicted, float)
+    quantiles = None
+    if levels is not None:
+        quantiles = predicted.reshape(len(predicted), -1)
+        predicted = quantiles[:, middle_of(levels)]
+    predicted = predicted.ravel()
     truth = None
     if y is not None:
         truth = column_or_1d(y).astype(float)
         check_consistent_length(predicted, truth)
         truth = truth if np.isfinite(truth).any() else None
     quantile = getattr(model, "quantile", None)
-    if getattr(model, "loss", None) != "pinball":
+    if getattr(model, "loss", None) != "pinball" or levels is not None:
         quantile = None
-    return NumberEvaluation(predicted, truth, _ends(estimator, blocks), quantile)
+    if levels is None:
+        ends = _ends(estimator, blocks)
+        return NumberEvaluation(predicted, truth, ends, quantile)
+    ends = _pairs(levels, quantiles)
+    return NumberEvaluation(predicted, truth, ends, None, levels, quantiles)
+
+
+def _pairs(levels, quantiles) -> dict[float, np.ndarray]:
+    """Intervals between quantiles, the inner pairs first, by what they promise."""
+    return {
+        round(float(levels[-1 - i] - levels[i]), 12): quantiles[:, [i, -1 - i]]
+        for i in reversed(range(len(levels) // 2))
+    }
 
 
 def _ends(estimator, blocks) -> dict[float, np.ndarray]:

@@ -27,6 +27,7 @@ from locallin.report._number_page import (
     errors_section,
     intervals_section,
     number_tiles,
+    quantiles_section,
 )
 from locallin.report._numbers import NumberEvaluation
 from locallin.report._overview import effect_figures, importance_lines
@@ -73,6 +74,7 @@ def _quality_sections(evaluation) -> dict[str, tuple[str, str]]:
     if isinstance(evaluation, NumberEvaluation):
         return {
             "errors": ("Errors", errors_section(evaluation)),
+            "quantiles": ("Quantiles", quantiles_section(evaluation)),
             "intervals": ("Intervals", intervals_section(evaluation)),
         }
     return {

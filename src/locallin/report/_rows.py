@@ -15,6 +15,7 @@ from locallin.inspection import (
     explain,
 )
 from locallin.inspection.columns import count_rows, is_missing, is_number, some_rows
+from locallin.inspection.quality import middle_of
 from locallin.inspection.text import number, plain, shown_value
 from locallin.inspection.unwrap import (
     View,
@@ -195,15 +196,24 @@ class NumberExplainer(RowExplainer):
     def __init__(self, estimator, sample, feature_names):
         super().__init__(estimator, sample, feature_names)
         self.no_changes = None
+        levels = self.classifier.quantile_levels
+        self.titles = {0: "Prediction"}
+        if levels is not None:
+            middle = middle_of(levels)
+            order = [middle, *(p for p in range(len(levels)) if p != middle)]
+            self.titles = {p: f"Quantile {levels[p]:g}" for p in order}
 
     def _row(self, found: Explanation, i: int, label) -> dict[str, Any]:
-        predicted = float(np.ravel(found.predicted[i])[0])
+        predicted = float(np.ravel(found.predicted[i])[next(iter(self.titles))])
         row = {
             "predicted": number(predicted),
             "value": predicted,
             "label": None if label is None else number(label),
             "error": None if label is None else float(label - predicted),
-            "views": [self._view("Prediction", _score(found, i, 0))],
+            "views": [
+                self._view(title, _score(found, i, place))
+                for place, title in self.titles.items()
+            ],
         }
         if self.side:
             row["image"] = _shades(found.values[i])

@@ -17,7 +17,9 @@ from locallin.inspection.columns import count_rows, index_names, rows_at, some_r
 from locallin.inspection.quality import (
     are_probabilities,
     intervals,
+    middle_of,
     number_scores,
+    quantile_scores,
     ranking_scores,
 )
 from locallin.inspection.text import shown_value, signed
@@ -26,6 +28,8 @@ from locallin.inspection.unwrap import labels_of, model_in
 _BLOCK = 16384
 _EFFECT_ROWS = 2000
 _REASONS = 3
+# Figures of quantiles that depend on which there are.
+_OF_ALL_LEVELS = "pinball", "interval_coverage", "interval_width"
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +37,8 @@ class Side:
     """One of the models, and what it says of all rows.
 
     ``chances`` are probabilities of the classes, or else their scores, or None;
-    ``effects`` are those of a model that can be taken apart.
+    ``effects`` are those of a model that can be taken apart. Of quantiles with these
+    ``levels``, ``quantiles`` has a column of each, and ``predicted`` is the middle one.
     """
 
     name: str
@@ -42,6 +47,8 @@ class Side:
     predicted: np.ndarray
     chances: np.ndarray | None
     effects: GlobalEffects | None
+    levels: np.ndarray | None = None
+    quantiles: np.ndarray | None = None
 
     @property
     def classes(self) -> np.ndarray:
@@ -62,11 +69,13 @@ class Side:
 
     def reasons(self, rows: np.ndarray, feature_names) -> list[str]:
         """The largest contributions to what is predicted, in words."""
-        model = model_in(self.estimator, "compare")[1]
+        labels = labels_of(model_in(self.estimator, "compare")[1])
+        if self.levels is not None:
+            labels = labels[[middle_of(self.levels)]]
         told = explain(
             self.estimator,
             rows_at(self.X, rows),
-            classes=labels_of(model),
+            classes=labels,
             feature_names=feature_names,
             top=_REASONS,
         )
@@ -110,6 +119,16 @@ class Comparison:
     def _figures(self, side: Side) -> Callable[[np.ndarray], dict[str, Any]]:
         truth = np.asarray(self.truth)[self._known]
         predicted = side.predicted[self._known]
+        if side.quantiles is not None:
+            quantiles = side.quantiles[self._known]
+            hidden = () if self._same_levels else _OF_ALL_LEVELS
+            return lambda rows: {
+                name: value
+                for name, value in quantile_scores(
+                    truth[rows], quantiles[rows], side.levels
+                ).items()
+                if name not in hidden
+            }
         if self.of_numbers:
             return lambda rows: number_scores(truth[rows], predicted[rows])
         right = truth == predicted
@@ -123,6 +142,12 @@ class Comparison:
             return found | ranking_scores(is_class[rows], chances[rows])
 
         return figures
+
+    @property
+    def _same_levels(self) -> bool:
+        """Whether both predict the same quantiles."""
+        one, two = (side.levels for side in self.sides)
+        return one is not None and two is not None and np.array_equal(one, two)
 
     @cached_property
     def figures(self) -> list[tuple[str, float, float, tuple[float, float]]]:
@@ -235,6 +260,10 @@ def _predicts(estimator) -> bool:
 
 def _side(name, estimator, X, sample, feature_names, of_numbers) -> Side:
     predicted = _in_blocks(estimator.predict, X)
+    levels, quantiles = _levels_of(estimator) if of_numbers else None, None
+    if levels is not None:
+        quantiles = predicted.reshape(len(predicted), -1).astype(float)
+        predicted = quantiles[:, middle_of(levels)]
     if of_numbers and predicted.ndim > 1:
         raise ValueError(
             f"compare shows one target, but {type(estimator).__name__} has "
@@ -254,7 +283,19 @@ def _side(name, estimator, X, sample, feature_names, of_numbers) -> Side:
             estimator, rows_at(X, sample), feature_names=feature_names, random_state=0
         )
     predicted = predicted.astype(float) if of_numbers else predicted
-    return Side(name, estimator, X, predicted, chances, effects)
+    return Side(name, estimator, X, predicted, chances, effects, levels, quantiles)
+
+
+def _levels_of(estimator) -> np.ndarray | None:
+    """Levels of the quantiles, or of the one, that a regressor predicts."""
+    try:
+        model = model_in(estimator, "compare")[1]
+    except (TypeError, ValueError):  # of another library
+        return None
+    if model.quantile_levels is not None:
+        return model.quantile_levels
+    own = getattr(model, "loss", None) == "pinball"
+    return np.array([model.quantile], float) if own else None
 
 
 def _in_blocks(ask, X) -> np.ndarray:

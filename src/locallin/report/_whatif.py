@@ -67,6 +67,8 @@ def _what_if(estimator, X, sample, feature_names) -> WhatIf:
     _refuse_deciders(estimator)
     named, last = split_pipeline(estimator)
     steps = [step for _, step in named]
+    if is_regressor(last) and len(labels_of(last)) > 1:
+        raise ValueError("the panel answers with one number, and here are several")
     model = plain_model(steps, last)
     if model["columns"] > _MOST_COLUMNS:
         raise ValueError(f"{model['columns']:,} columns are too many to change by hand")

@@ -90,7 +90,8 @@ def report(
     ----------
     estimator : classifier or regressor
         A fitted one of the library, or one inside of pipelines, searches and
-        others, see :func:`locallin.inspection.explain`; a regressor of one target.
+        others, see :func:`locallin.inspection.explain`; a regressor of one target,
+        or of several quantiles of it.
         The RBF kernel of
         ``AtlasClassifier`` and one-vs-one votes have no local weights: the page then
         has no explanations, and says why.

@@ -34,7 +34,8 @@ def compare(
     Parameters
     ----------
     first, second : classifiers or regressors
-        Two fitted classifiers, or two regressors of one target. Those of the library,
+        Two fitted classifiers, or two regressors of one target, or of quantiles of it;
+        the middle quantile then counts as what is predicted. Those of the library,
         also inside of pipelines, searches and others (see
         :func:`locallin.inspection.explain`), have reasons; any other estimator of
         scikit-learn's manner may be held against them.
