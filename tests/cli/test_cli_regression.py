@@ -114,6 +114,43 @@ def test_methods_of_regression(capsys, flats, method):
     assert scores["r2"] == pytest.approx(found["training_r2"])
 
 
+def test_charts_of_numbers(capsys, flats):
+    train = ["train", "flats.csv", "m.skops", "--label", "price", "--method", "atlas"]
+    found, told = result(capsys, *train, "--kernel", "linear", "--atlas-mdl", "5")
+    assert "this is regression" in told
+    assert found["training_r2"] > 0.9
+    about, _ = result(capsys, "info", "m.skops")
+    assert about["regressor"] == "AtlasRegressor"
+    scores, _ = result(capsys, "evaluate", "m.skops", "flats.csv")
+    assert scores["r2"] == pytest.approx(found["training_r2"])
+    reasons, _ = result(capsys, "explain", "m.skops", "flats.csv", "--rows", "1")
+    row = reasons["rows"][0]
+    parts = sum(part["contribution"] for part in row["contributions"])
+    assert row["prediction"] == pytest.approx(parts + row["others"] + row["constant"])
+    page, _ = result(capsys, "report", "m.skops", "flats.csv", "m.html")
+    assert page["r2"] == pytest.approx(scores["r2"])
+    assert "charts" in Path("m.html").read_text()
+    error = run(capsys, "convert", "m.skops", "m.h", code=1).err
+    assert "AtlasRegressor" in error
+
+
+def test_kernel_machines_of_numbers(capsys, flats):
+    train = ["train", "flats.csv", "m.skops", "--label", "price"]
+    found, _ = result(capsys, *train, "--method", "atlas", "--epsilon", "0.2",
+                      "--loss", "epsilon_insensitive")  # fmt: skip
+    assert found["training_r2"] > 0.9
+    lines = run(capsys, "predict", "m.skops", "flats.csv").out.splitlines()
+    assert len(lines) == 300
+    error = run(capsys, "explain", "m.skops", "flats.csv", code=1).err
+    assert "train an atlas with a linear kernel" in error
+    run(capsys, "report", "m.skops", "flats.csv", "m.html")
+    pytest.importorskip("skl2onnx")
+    run(capsys, "convert", "m.skops", "m.onnx")
+    more = ["--method", "atlas", "--probability", "--force"]
+    error = run(capsys, *train, *more, code=2).err
+    assert "--probability is for classes, and this is regression" in error
+
+
 def test_streams_of_numbers(capsys, flats):
     train = ["train", "sizes.csv", "m.skops", "--stream", "--method", "du"]
     found, _ = result(capsys, *train, "--task", "regression", "--epochs", "20")
@@ -125,7 +162,7 @@ def test_what_does_not_go_together_is_named(capsys, flats):
     error = run(capsys, *train, "--task", "regression", "--label", "place", code=1).err
     assert "--task regression learns numbers, but a label is" in error
     error = run(capsys, *train, "--task", "regression", "--method", "ml3", code=2).err
-    assert "--task regression is for --method local, du, ll, sapl" in error
+    assert "--task regression is for --method local, du, ll, sapl, atlas" in error
     more = ["--label", "price", "--task", "classification"]
     error = run(capsys, *train, *more, code=1).err
     assert "which are no classes: --task regression learns numbers" in error
@@ -147,6 +184,26 @@ def test_quantiles_are_judged_by_their_own_loss(capsys, flats):
     assert found["pinball"] == pytest.approx(wanted, rel=1e-4)
     low, high = found["intervals"]["pinball"]
     assert low < wanted < high
+
+
+def test_several_quantiles(capsys, flats):
+    train = ["train", "sizes.csv", "m.skops", "--task", "regression", "--method", "ll"]
+    more = ["--loss", "pinball", "--quantile", "0.1,0.5,0.9", "--n-anchors", "4"]
+    run(capsys, *train, *more)
+    found, _ = result(capsys, "evaluate", "m.skops", "sizes.csv")
+    assert found["crossing"] == 0
+    assert 0.6 < found["interval_coverage"] <= 1
+    assert found["interval_promised"] == pytest.approx(0.8)
+    losses = [found[f"pinball_q{level}"] for level in (0.1, 0.5, 0.9)]
+    assert found["pinball"] == pytest.approx(np.mean(losses))
+    assert losses[1] == pytest.approx(found["mae"] / 2)
+    shown = run(capsys, "evaluate", "m.skops", "sizes.csv").out
+    assert "pinball q0.9" in shown
+    page, _ = result(capsys, "report", "m.skops", "sizes.csv", "m.html")
+    assert page["pinball"] == pytest.approx(found["pinball"])
+    both = ["compare", "m.skops", "m.skops", "sizes.csv", "mm.html"]
+    scores, _ = result(capsys, *both)
+    assert scores["pinball_q0.5"][:2] == pytest.approx([losses[1]] * 2)
 
 
 def test_two_models_on_a_page(capsys, flats):

@@ -206,6 +206,9 @@ def test_numbers_are_tuned_by_r2(capsys, flats):
     about = json.loads(run(capsys, "info", "m.model", "--json").out)
     assert about["regressor"] == "LLSVMRegressor"
     assert about["tuning"]["score"] == found["best_score"]
+    atlas = ["--method", "atlas", "--trials", 2, "--json", "--log", "atlas.jsonl"]
+    found = run(capsys, *arguments, *atlas, "--force").out
+    assert json.loads(found)["best_score"] > 0
     error = fails(capsys, *arguments, "--method", "ml3", code=2)
     assert "--task regression is for --method" in error
     # Decimals in a named column are numbers; a quantile has its own loss.

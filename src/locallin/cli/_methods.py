@@ -26,6 +26,7 @@ REGRESSORS = {
     "du": "DULLSVMRegressor",
     "ll": "LLSVMRegressor",
     "sapl": "SAPLRegressor",
+    "atlas": "AtlasRegressor",
 }
 CLASSIFICATION, REGRESSION = TASKS = ("classification", "regression")
 # The method that encodes tables, and chooses its settings.
@@ -38,7 +39,7 @@ _BLOCKWISE_METHOD = "du"
 _NOT_OPTIONS = {"warm_start", "feature_map", "atlas", "output", "encoder"}
 # The same command gives the same model.
 _DEFAULTS = {"random_state": 0}
-# Options of the atlas inside AtlasClassifier begin with this.
+# Options of the atlas inside a machine on charts begin with this.
 _ATLAS = "atlas__"
 
 

@@ -69,13 +69,16 @@ def _ml3(draw: Draw) -> dict[str, Any]:
     }
 
 
-def _atlas(draw: Draw) -> dict[str, Any]:
+def _charts(draw: Draw) -> dict[str, Any]:
     return {
         "alpha": draw.log("alpha", 0.01, 1, 1 / draw.n_rows),
-        "multi_class": draw.one_of("multi_class", "ovr", "ovo"),
         "atlas__mdl": draw.one_of("atlas__mdl", 10.0, 20.0, 40.0),
         "atlas__n_neighbors": draw.one_of("atlas__n_neighbors", 2, 3, 4),
     }
+
+
+def _atlas(draw: Draw) -> dict[str, Any]:
+    return {**_charts(draw), "multi_class": draw.one_of("multi_class", "ovr", "ovo")}
 
 
 RANGES: dict[str, Callable[[Draw], dict[str, Any]]] = {
@@ -85,3 +88,5 @@ RANGES: dict[str, Callable[[Draw], dict[str, Any]]] = {
     "ml3": _ml3,
     "atlas": _atlas,
 }
+# Those of regressors.
+NUMBER_RANGES = {**RANGES, "atlas": _charts}

@@ -36,7 +36,7 @@ from locallin.cli._judging import (
 from locallin.cli._methods import CLASSIFICATION, REGRESSION, make_estimator
 from locallin.cli._output import as_json, fitting, note, pairs, show
 from locallin.cli._parser import UsageError
-from locallin.cli._ranges import RANGES, Draw
+from locallin.cli._ranges import NUMBER_RANGES, RANGES, Draw
 from locallin.cli._training import (
     LabelledRows,
     check_task,
@@ -329,7 +329,8 @@ def _unit(search: Search) -> float:
 
 def _drawn(search: Search, draw: Draw) -> dict[str, Any]:
     """Parameters of a trial."""
-    drawn = RANGES[search.method](draw)
+    ranges = NUMBER_RANGES if search.task == REGRESSION else RANGES
+    drawn = ranges[search.method](draw)
     if {"n_anchors", "mu", "beta"} & search.fixed.keys():
         # It has to suit the number of anchors, and mu or beta stand for it.
         drawn.pop("perplexity", None)
