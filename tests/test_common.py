@@ -28,6 +28,7 @@ from locallin.coding import (
     LAECoding,
     LCCCoding,
     LLCCoding,
+    OCCCoding,
     SoftAssignmentCoding,
 )
 from locallin.encoding import PiecewiseLinearEncoder, TableEncoder
@@ -71,6 +72,7 @@ ESTIMATORS = [
     LLCCoding(n_anchors=8),
     LAECoding(n_anchors=8),
     LCCCoding(n_anchors=8, n_neighbors=4),
+    OCCCoding(n_anchors=3),
     IntersectionSampler(),
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),

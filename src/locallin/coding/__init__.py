@@ -2,9 +2,9 @@
 
 A coding gives each row weights on a few of its nearest anchors. The weights are
 finite for any finite input, and sum to one; they are shares, not negative, but for
-those of LLC and LCC. Codings are transformers: alone in a pipeline they turn data
-into a sparse matrix of weights, inside a classifier they decide which local models
-speak for a row.
+those of LLC and LCC. OCC has planes for anchors, and coordinates for weights. Codings
+are transformers: alone in a pipeline they turn data into a sparse matrix of weights,
+inside a classifier they decide which local models speak for a row.
 """
 
 from locallin.coding.base import Coding
@@ -13,6 +13,7 @@ from locallin.coding.codings import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.coding.planes import OCCCoding
 from locallin.coding.reconstruction import LAECoding, LCCCoding, LLCCoding
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LAECoding",
     "LCCCoding",
     "LLCCoding",
+    "OCCCoding",
     "SoftAssignmentCoding",
 ]
 
