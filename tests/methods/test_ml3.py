@@ -191,6 +191,37 @@ def test_blocks_take_the_steps_of_single_rows(p, alpha, kind, monkeypatch):
     assert_allclose(as_table(problem, solution.result), mean, atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("asked", "every"), [(1, 16), (30, 32), (48, 48), (50, 96), (1000, 120)]
+)
+def test_latent_weights_are_frozen_anew(asked, every, monkeypatch):
+    """An epoch is then a row of shorter ones, each frozen at its own beginning."""
+    monkeypatch.setattr(solver, "_BLOCK", 16)
+    monkeypatch.setattr(solver, "_STRETCH", 48)
+    X, y, weights = classes_that_overlap()
+    problem = make_problem(X, y, weights)
+    solution = solve(problem, max_iter=2, average_from=2, freeze_every=asked)
+
+    rng, n = np.random.RandomState(1), len(y)
+    rows, W = with_constant(problem), np.zeros((4, 5, 7))
+    order = rng.permutation(n)
+    fixed = problem.random_weights(None, order).reshape(n, 4, 5)
+
+    def epoch(part, s0, own, fixed=None):
+        data = rows[part], y[part], problem.weights[part]
+        return reference.latent_epoch(*data, W, 1.5, 0.02, s0, own, fixed)
+
+    epoch(order, 2 * n, fixed[np.arange(n), y[order]], fixed)
+    for iteration in (1, 2):
+        order, sums = rng.permutation(n), 0
+        for start in range(0, n, every):
+            part = order[start : start + every]
+            own = [reference.latent_score(W[y[i]] @ rows[i], 1.5)[0] for i in part]
+            sums = sums + len(part) * epoch(part, 2 * n * iteration + start, own)
+    assert_allclose(as_table(problem, solution.iterate), W, atol=1e-9)
+    assert_allclose(as_table(problem, solution.result), sums / n, atol=1e-9)
+
+
 @pytest.mark.parametrize("p", [1.2, 1.5, 2.0, 5.0])
 def test_a_step_follows_the_gradient(p):
     """One row's step is -eta (alpha W + gradient of its loss), by differences."""

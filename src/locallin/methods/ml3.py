@@ -60,7 +60,7 @@ class ML3Classifier(EpochClassifier):
 
     where s_i are the rows' weights and S their sum. The own class's score makes it
     non-convex; the concave-convex procedure freezes the latent weights of the own
-    class in each iteration and takes an epoch of SGD. One model per class is the
+    class and takes steps of SGD, an epoch in each iteration. One model per class is the
     linear machine of Crammer & Singer, with scores cut off at zero.
 
     The data should be scaled: standardise the features, or, for images and
@@ -94,6 +94,10 @@ class ML3Classifier(EpochClassifier):
     shrinking : bool, default=True
         Whether rows with room to spare are left out for one iteration, then for two,
         four and eight. About halves the time; False is the paper's algorithm.
+    freeze_every : int or None, default=1536
+        Rows after which the latent weights of the rows to come are frozen anew, at the
+        models reached by then. In whole blocks of 192 rows, from 1536 on in multiples
+        of that; None is the paper's algorithm, once in each iteration.
     early_stopping : bool, default=False
         Whether to stop on the accuracy of held-out rows and keep the best model.
     validation_fraction : float, default=0.1
@@ -158,10 +162,10 @@ class ML3Classifier(EpochClassifier):
     it. The steps are those of the paper's Algorithm 2, one row at a time, to rounding.
 
     ``partial_fit`` takes one iteration on its block: latent weights are frozen at the
-    models that the call begins with, steps go on getting shorter from call to call,
-    and with ``average`` the result is the mean over the last call. The first call
-    makes a start as ``fit`` does; a class that is met later starts from random latent
-    weights.
+    models that the call begins with, and anew as in ``fit``; steps go on getting
+    shorter from call to call, and with ``average`` the result is the mean over the
+    last call. The first call makes a start as ``fit`` does; a class that is met later
+    starts from random latent weights.
 
     A row for which all models of all classes are negative has scores of zero.
 
@@ -192,6 +196,7 @@ class ML3Classifier(EpochClassifier):
         "p": [Interval(Real, 1, np.inf, closed="left")],
         "init": [StrOptions({"kmeans", "random"})],
         "shrinking": ["boolean"],
+        "freeze_every": [Interval(Integral, 1, None, closed="left"), None],
     }
 
     def __init__(
@@ -206,6 +211,7 @@ class ML3Classifier(EpochClassifier):
         average: bool = True,
         shuffle: bool = True,
         shrinking: bool = True,
+        freeze_every: int | None = 1536,
         early_stopping: bool = False,
         validation_fraction: float = 0.1,
         n_iter_no_change: int = 5,
@@ -225,6 +231,7 @@ class ML3Classifier(EpochClassifier):
         self.average = average
         self.shuffle = shuffle
         self.shrinking = shrinking
+        self.freeze_every = freeze_every
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -274,6 +281,7 @@ class ML3Classifier(EpochClassifier):
             average_from=average_from,
             shuffle=self.shuffle,
             shrinking=self.shrinking,
+            freeze_every=self.freeze_every,
             rng=given.rng,
             fresh=self._classes_not_met() if given.resume else (),
             monitor=monitor,
@@ -318,6 +326,7 @@ class ML3Classifier(EpochClassifier):
             average_from=1 if average else 2,
             shuffle=self.shuffle,
             shrinking=False,
+            freeze_every=self.freeze_every,
             rng=given.rng,
             fresh=self._classes_not_met() if given.resume else (),
         )

@@ -6,7 +6,9 @@ The objective is eq. 9 of the paper, its sum made a weighted mean::
                                                     - s_{y_i}(x_i))
 
 An iteration freezes the latent weights of every row's own class, which bounds the
-objective from above by a convex one (eq. 13), and takes one epoch of SGD on that.
+objective from above by a convex one (eq. 13), and takes one epoch of SGD on that. Where
+rows are many the models move far within an epoch: the weights of the rows still to
+come can then be frozen anew every so many rows.
 """
 
 from collections.abc import Callable
@@ -43,7 +45,7 @@ from locallin.kernels.products import row_products
 # Rows whose values are computed together. Their inner products cost as much as this
 # many models.
 _BLOCK = 192
-# Rows whose own latent weights are frozen together, a multiple of the block.
+# Most rows whose own latent weights are computed together, a multiple of the block.
 _STRETCH = 8 * _BLOCK
 # Multiply-adds of a block below which handing them to another thread does not pay.
 _WORTH_A_THREAD = 1e7
@@ -97,6 +99,15 @@ class Models(NamedTuple):
             room = scratch.get("sum", self.coef.shape, X.dtype)
             self.coef[...] += np.matmul(multiples.T, chosen, out=room)
         self.intercept[...] += constant * multiples.sum(axis=0)
+
+
+def _stretches(freeze_every: int) -> tuple[int, int]:
+    """Rows whose weights are frozen together, and from one freezing to the next.
+
+    Both are whole blocks, and one a multiple of the other.
+    """
+    stretch = min(_STRETCH, _BLOCK * -(-freeze_every // _BLOCK))
+    return stretch, stretch * -(-freeze_every // stretch)
 
 
 def _picked(X, rows, scratch: Buffers):
@@ -247,19 +258,19 @@ class _Epoch:
         offset: float,
         *,
         latent: LatentWeights | None = None,
-        frozen: Models | None = None,
+        freeze_every: int | None = None,
         fresh=(),
         average: bool = False,
     ) -> tuple[float, Models]:
         """Visit the rows in order.
 
         ``latent`` gives weights of all classes that stay fixed; without it those of
-        each row's own class are the ones at ``frozen``, or random where the class is
-        among the ``fresh``. Returns the mean of the losses met, and the mean of the
-        models where that is asked for.
+        each row's own class are the ones at the models of the beginning, or of
+        ``freeze_every`` rows before at most; random where the class is among the
+        ``fresh``. Returns the mean of the losses met, and the mean of the models where
+        that is asked for.
         """
         problem, models, run = self._problem, self._models, self._crew.run
-        self._frozen: Any = frozen
         self._fresh = fresh
         self._sums = problem.zeros() if average else None
         numbers = np.array([0.0, 1.0, problem.square(models), 0.0, 0.0])
@@ -271,10 +282,14 @@ class _Epoch:
         block = self._prepare(order[:_BLOCK], next(self._rooms))
         update: Any = None
         result = models
+        stretch, every = _stretches(freeze_every or len(order))
         try:
             for start in range(0, len(order), _BLOCK):
-                if latent is None and start % _STRETCH == 0:
-                    own = self._own_weights(order[start : start + _STRETCH])
+                if latent is None and start % every == 0:
+                    self._learn_all(update)
+                    update, self._frozen = None, models.copy()
+                if latent is None and start % stretch == 0:
+                    own = self._own_weights(order[start : start + stretch])
                 tasks: list[tuple] = [
                     (self._score, block, update, group) for group in self._groups
                 ]
@@ -284,14 +299,13 @@ class _Epoch:
                     tasks.append((latent, block.rows, block.chosen))
                 done = run(lambda work, *given: work(*given), tasks)
                 if latent is None:
-                    weights = own[start % _STRETCH :][:_BLOCK], self._nothing
+                    weights = own[start % stretch :][:_BLOCK], self._nothing
                 else:
                     weights = problem.own(done[-1], block.chosen), done[-1]
                 losses = self.losses[start : start + len(block.chosen)]
                 update = self._take_steps(block, weights, clock, losses)
                 block = done[len(self._groups)]
-            for group in self._groups:
-                self._learn(update, group)
+            self._learn_all(update)
             if self._sums is not None:
                 # A row's update counts from its own step on: what all updates would
                 # come to from the first step, less what came before each.
@@ -351,13 +365,18 @@ class _Epoch:
 
     def _score(self, block: Block, update: Update | None, group) -> None:
         """Values of a block for a group of classes, after learning from another."""
-        if update is not None:
-            self._learn(update, group)
+        self._learn(update, group)
         which = self._problem.of_classes(*group)
         out = self._values[: len(block.chosen), which]
         self._models.part(which).values(block.rows, out)
 
-    def _learn(self, update: Update, group) -> None:
+    def _learn_all(self, update: Update | None) -> None:
+        for group in self._groups:
+            self._learn(update, group)
+
+    def _learn(self, update: Update | None, group) -> None:
+        if update is None:
+            return
         first, last = group
         classes = update.touched[:, 1:]
         concerned = ((classes >= first) & (classes < last)).any(axis=1)
@@ -420,6 +439,7 @@ def solve_cccp(
     shuffle: bool,
     shrinking: bool,
     rng: np.random.RandomState,
+    freeze_every: int | None = None,
     fresh=(),
     monitor: Monitor = lambda *_: False,
 ) -> LatentSolution:
@@ -430,7 +450,8 @@ def solve_cccp(
     are 1 / (alpha (s + s0)) with s counted from the beginning of each iteration and
     s0 growing by 2n from ``offset``; with ``shrinking`` fewer rows are visited, and
     time goes on faster from one to the next. Iterations from ``average_from`` on have
-    the mean of their models as their result. Rows of the ``fresh`` classes have random
+    the mean of their models as their result. Within an iteration latent weights are
+    frozen anew after ``freeze_every`` rows. Rows of the ``fresh`` classes have random
     latent weights in the first iteration: models that no row of their own class has
     raised may have no positive values at all.
     """
@@ -453,7 +474,7 @@ def solve_cccp(
                 loss, solution.result = epoch.run(
                     order,
                     s0,
-                    frozen=models.copy(),
+                    freeze_every=freeze_every,
                     fresh=fresh if iteration == 1 else (),
                     average=iteration >= average_from,
                 )
