@@ -90,7 +90,9 @@ def latent(split, report) -> dict:
     X, y, X_test = split.X, split.y, split.X_test
     constant, alpha = 0.5, 3e-6
     setting = {"alpha": alpha, "intercept_scaling": constant, "random_state": 0}
-    make = partial(ML3Classifier, 90, max_iter=30, n_jobs=2, **setting)
+    make = partial(
+        ML3Classifier, 90, freeze_every=None, max_iter=30, n_jobs=2, **setting
+    )
     labels = y.astype(np.intp)
     _twin.fit(X[:500], labels[:500], 90, alpha, constant=constant, max_iter=2)
     make().fit(X[:2000], y[:2000]).predict(X_test)

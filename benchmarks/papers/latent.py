@@ -24,7 +24,7 @@ from benchmarks._data import read
 from benchmarks.papers import ml3
 from benchmarks.papers.atlas import fast_svc
 from benchmarks.papers.rivals import prediction_time
-from locallin import LLSVMClassifier, ML3Classifier
+from locallin import LLSVMClassifier
 from locallin.rivals import LocalizedMKLClassifier
 
 # Printed errors of Table 1, and of Table 2.
@@ -98,7 +98,7 @@ def machines(X, n_models, seed) -> dict:
             "alpha",
             alphas,
         ),
-        "ML3": (partial(ML3Classifier, n_models, random_state=seed), "alpha", alphas),
+        "ML3": (partial(ml3.as_printed, n_models, random_state=seed), "alpha", alphas),
     }
 
 
@@ -167,7 +167,7 @@ def exponent(folder, p, m) -> dict:
     split = ml3.prepared(folder, "usps", 0)
     errors = []
     for seed in SEEDS[:2]:
-        model = ML3Classifier(
+        model = ml3.as_printed(
             m, p=p, alpha=alpha_of(split.X), max_iter=PASSES, random_state=seed
         )
         errors.append(error(model.fit(split.X, split.y), split.X_test, split.y_test))
@@ -177,7 +177,7 @@ def exponent(folder, p, m) -> dict:
 def iterations(folder, name) -> dict:
     """Test error from iteration to iteration; nothing is chosen by it."""
     split = ml3.prepared(folder, name, 0)
-    model = ML3Classifier(
+    model = ml3.as_printed(
         MODELS[-1],
         alpha=alpha_of(split.X),
         max_iter=PASSES,

@@ -63,10 +63,14 @@ def split_in_two(X, y, seed, train_size, stratify=None) -> Split:
     return Split(X, y, X_test, y_test)
 
 
+# Latent weights are frozen once in a pass.
+as_printed = partial(ML3Classifier, freeze_every=None)
+
+
 def make(X, m, factor, max_iter, seed):
     square = float((X.astype(float) ** 2).sum(axis=1).mean())
     alpha = factor * square / len(X)
-    return ML3Classifier(m, alpha=alpha, max_iter=max_iter, n_jobs=2, random_state=seed)
+    return as_printed(m, alpha=alpha, max_iter=max_iter, n_jobs=2, random_state=seed)
 
 
 def choose(X, y, m, grid):
@@ -112,7 +116,7 @@ def peers(n, n_features) -> dict:
     alphas = [f * n_features / n for f in (0.05, 0.2, 1.0, 5.0, 20.0)]
     gammas = [f / n_features for f in (0.1, 0.3, 1, 3, 10)]
     return {
-        "ML3": (ML3Classifier(10, random_state=0), {"alpha": alphas}),
+        "ML3": (as_printed(10, random_state=0), {"alpha": alphas}),
         "LL-SVM": (
             LLSVMClassifier(10, coding="soft", random_state=0),
             {"alpha": alphas},
@@ -171,7 +175,7 @@ def dead_classes(folder, name, init) -> int:
         X, _, y, _ = train_test_split(X, y, train_size=30_000, random_state=0)
     if not sparse.issparse(X):
         X = StandardScaler().fit_transform(X)
-    model = ML3Classifier(10, init=init, max_iter=1, random_state=0).fit(X, y)
+    model = as_printed(10, init=init, max_iter=1, random_state=0).fit(X, y)
     return sum(
         int((X @ coef.T + intercept).max() <= 0)
         for coef, intercept in zip(model.coef_, model.intercept_, strict=True)

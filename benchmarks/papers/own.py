@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks._common import SEEDS, Report, error, summary
 from benchmarks._data import Split, load
 from benchmarks.papers import joint, ml3
-from locallin import DULLSVMClassifier, ML3Classifier, SAPLClassifier
+from locallin import DULLSVMClassifier, SAPLClassifier
 
 # By data set, in the order in which they are run: the cheapest first.
 METHODS = {
@@ -65,7 +65,7 @@ def make(method, name, X, y, seed, point):
     if method == "ML3":
         n_models, _ = ml3.PRINTED[name]
         square = float((X.astype(float) ** 2).sum(axis=1).mean())
-        return ML3Classifier(
+        return ml3.as_printed(
             n_models,
             alpha=point.pop("alpha") * square / len(X),
             max_iter=ML3_ITERATIONS,
