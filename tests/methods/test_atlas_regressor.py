@@ -170,6 +170,17 @@ def test_onnx(helix, kernel):
     assert_allclose(found[:, 0], model.predict(rows.astype(float)), rtol=1e-5)
 
 
+def test_usual_atlas_fills_the_space_of_a_kernel_machine(flat):
+    X, y, *_ = flat
+    for kernel, n_components in (("rbf", X.shape[1]), ("linear", None)):
+        model = AtlasRegressor(kernel=kernel, random_state=0).fit(X, y)
+        wanted = n_components or Atlas(random_state=0).fit(X).n_components_
+        assert model.atlas_.n_components_ == wanted
+    wide = np.random.RandomState(0).normal(size=(60, 20))
+    model = AtlasRegressor(random_state=0).fit(wide, wide[:, 0])
+    assert model.atlas_.n_components_ == 16
+
+
 def test_outliers_are_borne_by_the_loss_that_grows_linearly(flat):
     X, y, _, atlas = flat
     spoiled = y.copy()

@@ -6,6 +6,7 @@ from threading import Event
 import numpy as np
 from sklearn.utils import check_random_state
 
+from locallin.atlas import Atlas
 from locallin.charts.affine import ChartedRows
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import Array, Rule
@@ -31,6 +32,8 @@ from locallin.solvers.kernel_regression import solve_kernel_ridge, solve_kernel_
 # Rows whose Gram matrix is factorised at the most, 800 MB.
 _MOST_ROWS = 10_000
 _EPSILON = 0.1
+# Of the charts of an RBF kernel, where no atlas is given.
+_MOST_DIMENSIONS = 16
 
 
 class AtlasRegressor(ChartedEstimator, ScoringRegressor):
@@ -53,7 +56,9 @@ class AtlasRegressor(ChartedEstimator, ScoringRegressor):
     atlas : Atlas, FrozenEstimator of a fitted Atlas, or None, default=None
         The charts. An Atlas is cloned and fitted to all rows; one in a
         :class:`sklearn.frozen.FrozenEstimator` is used as it is, so that one atlas
-        serves many targets and settings. None is ``Atlas()``.
+        serves many targets and settings. None is ``Atlas()``, for ``kernel="rbf"`` with
+        as many dimensions as there are features, at most 16: rows of tables fill their
+        space, and one chart of it then makes this a kernel machine.
     kernel : {"rbf", "linear", "quadratic", "quadratic-cross"}, default="rbf"
         The kernel within a chart. The last three are linear models per chart, trained
         by dual coordinate descent on features that are made when they are needed.
@@ -69,7 +74,7 @@ class AtlasRegressor(ChartedEstimator, ScoringRegressor):
     sigma : float or "auto", default="auto"
         Bandwidth of the RBF kernel ``exp(-|p - q|^2 / sigma^2)``, a length in the unit
         of the data. "auto" is the root mean square of ``|p|`` in the nearest chart,
-        times 2 (1000 / n)^(1/4) for n rows with a number, cut to [1, 4].
+        times (1000 / n)^(1/4) for n rows with a number, cut to [0.5, 2].
     normalize : bool, default=True
         Whether every row has K(x, x) = 1. With a linear kernel, whether its weights on
         charts add up to one; without it they are exp(-E / gamma^2) as they are.
@@ -160,6 +165,9 @@ class AtlasRegressor(ChartedEstimator, ScoringRegressor):
 
     # A mean of functions has weights that add up to one.
     normalizes_features = False
+
+    # Numbers vary faster along the data than classes do.
+    reach = 1.0
 
     def _invariants(self) -> dict[str, Rule]:
         return {
@@ -269,6 +277,11 @@ class AtlasRegressor(ChartedEstimator, ScoringRegressor):
         self.n_iter_ = max(s.n_iter for s in solutions)
         self._end_fit(steps, solutions, stop)
         return stop.is_set()
+
+    def _usual_atlas(self, n_features: int) -> Atlas:
+        if self.kernel != "rbf":
+            return Atlas()
+        return Atlas(min(n_features, _MOST_DIMENSIONS))
 
     def _fit_rbf(self, charted: ChartedRows, wanted, weights, settings) -> list:
         self._check_lengths(charted)

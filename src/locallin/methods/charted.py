@@ -61,6 +61,10 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
     # normalised; weights on charts that add up to one where they have not.
     normalizes_features = True
 
+    # Bandwidth of the RBF kernel for 1000 rows with a label, in units of the
+    # coordinates' root mean square norm.
+    reach = 2.0
+
     def _machine_invariants(self, machines: int | str) -> dict[str, Rule]:
         shapes = {
             "means_": ("charts", "features"),
@@ -94,7 +98,8 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
     def _charts_for(self, X, rng, steps: MachineSteps) -> None:
         seed = rng.randint(np.iinfo(np.int32).max)
         if self.atlas is None:
-            atlas = Atlas(random_state=seed, n_jobs=self.n_jobs, verbose=self.verbose)
+            atlas = self._usual_atlas(X.shape[1])
+            atlas.set_params(n_jobs=self.n_jobs, verbose=self.verbose)
         else:
             atlas = clone(self.atlas)
         if isinstance(atlas, FrozenEstimator):
@@ -110,6 +115,10 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
             atlas.set_params(random_state=seed)
         self.atlas_ = steps.fit_atlas(atlas, X)
 
+    def _usual_atlas(self, n_features: int) -> Atlas:
+        """The atlas of rows for which none is given."""
+        return Atlas()
+
     def _choose_bandwidths(self, X, n_labelled, rng) -> None:
         """Set the number of nearest charts, gamma, and sigma or the linear scale."""
         wanted = 1 if self.assignment == "hard" else self.n_nearest
@@ -122,7 +131,7 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
         scale = float(np.sqrt(np.square(points, dtype=float).sum(axis=-1).mean()))
         scale = scale or 1.0
         if self.kernel == "rbf":
-            reach = np.clip(2.0 * (1000 / n_labelled) ** 0.25, 1.0, 4.0)
+            reach = self.reach * np.clip((1000 / n_labelled) ** 0.25, 0.5, 2.0)
             self.sigma_ = float(reach * scale) if self.sigma == "auto" else self.sigma
         else:
             self.scale_ = scale
