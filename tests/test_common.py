@@ -28,6 +28,7 @@ from locallin.coding import (
     LAECoding,
     LCCCoding,
     LLCCoding,
+    LocalTangents,
     OCCCoding,
     SoftAssignmentCoding,
 )
@@ -73,6 +74,7 @@ ESTIMATORS = [
     LAECoding(n_anchors=8),
     LCCCoding(n_anchors=8, n_neighbors=4),
     OCCCoding(n_anchors=3),
+    LocalTangents(LLCCoding(n_anchors=8), n_components=2),
     IntersectionSampler(),
     PiecewiseLinearEncoder(),
     PiecewiseLinearEncoder(strategy="tree", missing="all"),

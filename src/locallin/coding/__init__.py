@@ -15,6 +15,7 @@ from locallin.coding.codings import (
 )
 from locallin.coding.planes import OCCCoding
 from locallin.coding.reconstruction import LAECoding, LCCCoding, LLCCoding
+from locallin.coding.tangents import LocalTangents
 
 __all__ = [
     "AdaptiveCoding",
@@ -23,6 +24,7 @@ __all__ = [
     "LAECoding",
     "LCCCoding",
     "LLCCoding",
+    "LocalTangents",
     "OCCCoding",
     "SoftAssignmentCoding",
 ]

@@ -364,8 +364,8 @@ class LCCCoding(ReconstructionCoding):
     last.
 
     ``LLSVMClassifier(coding=LCCCoding(), local_model="constant")`` is the paper's
-    LCC with a linear machine on the codes; with linear local models it spans what the
-    local tangents of Yu & Zhang (2010) add.
+    LCC with a linear machine on the codes; with linear local models it spans what
+    :class:`LocalTangents` adds.
 
     References
     ----------
