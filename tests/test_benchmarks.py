@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import hinge_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -587,6 +588,20 @@ def test_deformed_digits_are_the_same_stream_again():
     # Every image once in each pass over them, deformed but still like itself.
     labels = np.concatenate([labels for _, labels in first])
     np.testing.assert_array_equal(np.bincount(labels[: len(y)]), np.bincount(y))
+
+
+def test_test_losses_are_scikit_learns():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = LinearSVC(max_iter=5).fit(X, y)
+    expected = hinge_loss(y, model.decision_function(X))
+    assert own.hinge_loss(model, X, y) == pytest.approx(expected, rel=1e-4)
+
+
+def test_classes_of_charts_by_hand():
+    charts = np.array([0] * 4 + [1] * 10 + [2] * 2)
+    y = np.array([0, 0, 0, 1] + [1] * 10 + [2, 2])
+    found = manifolds.characterised(charts, y)
+    assert list(found.values()) == [3, 100.0, 2, 1, 6.25]
 
 
 def test_statistics_by_hand():

@@ -84,7 +84,7 @@ class Machine:
 
 MACHINES = {
     "Linear SVM": Machine(
-        LinearSVC, {"dual": "auto"}, {"C": (0.01, 0.1, 1.0)}, seeded=False
+        LinearSVC, {"dual": "auto"}, {"C": (0.01, 0.1)}, seeded=False
     ),
     "Kernel SVM": Machine(
         fast_svc(),
