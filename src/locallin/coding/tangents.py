@@ -180,7 +180,7 @@ class LocalTangents(
             validate_parameters(self)
             X = checked_data(self, X, reset=True)
             weights = check_sample_weight(sample_weight, X).astype(float)
-            coding = self._new_coding(np.count_nonzero(weights))
+            coding = self._new_coding(int(np.count_nonzero(weights)))
             self.coding_ = coding.fit(X, y, sample_weight)
             codes = self.coding_.encode(as_rows(X), self.coding_.n_jobs)
             self.means_, self.tangents_ = local_tangents(

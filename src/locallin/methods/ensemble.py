@@ -208,10 +208,11 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
     n_members : int, default=4
         Number of members. The cost of fitting and predicting grows with it.
     probability : bool, default=False
-        Whether ``predict_proba`` and ``predict_set`` go by held-out rows. The same rows
-        are held out from all members, a fifth of them, or up to 1,000 rows each row in
-        five folds; the mean is calibrated by them, and members are not. Otherwise
-        probabilities are those of the members, where they have some.
+        Whether ``predict_proba`` is calibrated on held-out rows. The same rows are held
+        out from all members, a fifth of them, or up to 1,000 rows each row in five
+        folds; the mean is calibrated by them, which ``predict_set`` rests on as well,
+        and members are not. Otherwise probabilities are those of the members, where
+        they have some.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The seeds of the members depend on it.
     n_jobs : int or None, default=None

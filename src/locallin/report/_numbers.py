@@ -74,11 +74,10 @@ class NumberEvaluation:
     def _figures(self, rows: np.ndarray) -> dict[str, Any]:
         known = np.flatnonzero(self.labelled)[rows]
         assert self.truth is not None
+        truth = self.truth[known]
         if self.quantiles is None:
-            found = self.predicted[known], self.quantile
-        else:
-            found = self.quantiles[known], self.levels
-        return number_scores(self.truth[known], *found)
+            return number_scores(truth, self.predicted[known], self.quantile)
+        return number_scores(truth, self.quantiles[known], self.levels)
 
     @cached_property
     def figures(self) -> dict[str, Any]:

@@ -120,12 +120,12 @@ class Comparison:
         truth = np.asarray(self.truth)[self._known]
         predicted = side.predicted[self._known]
         if side.quantiles is not None:
-            quantiles = side.quantiles[self._known]
+            quantiles, levels = side.quantiles[self._known], np.asarray(side.levels)
             hidden = () if self._same_levels else _OF_ALL_LEVELS
             return lambda rows: {
                 name: value
                 for name, value in quantile_scores(
-                    truth[rows], quantiles[rows], side.levels
+                    truth[rows], quantiles[rows], levels
                 ).items()
                 if name not in hidden
             }
