@@ -21,6 +21,7 @@ from locallin.engine.matrix import BatchRows
 from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES, MULTINOMIAL
+from locallin.solvers import joint
 from locallin.solvers.joint import (
     RIDGE,
     JointProblem,
@@ -343,7 +344,8 @@ def test_local_weights_explain_the_score(digits, Classifier, dtype, kind):
 @pytest.mark.in_turn
 @pytest.mark.parametrize("Classifier", BOTH)
 @pytest.mark.parametrize("solver", ["adam", "sgd"])
-def test_same_seed_same_bits(digits, Classifier, solver):
+def test_same_seed_same_bits(digits, Classifier, solver, monkeypatch):
+    monkeypatch.setattr(joint, "WORK_FOR_THREADS", 0)
     X, y, X_test, _ = digits
     models = [
         Classifier(
@@ -648,7 +650,8 @@ def test_a_feature_map_is_applied_batch_by_batch():
 @pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
-def test_threads_of_a_fit_change_no_bit(digits, method, kind):
+def test_threads_of_a_fit_change_no_bit(digits, method, kind, monkeypatch):
+    monkeypatch.setattr(joint, "WORK_FOR_THREADS", 0)
     X, y, *_ = digits
     settings = {"metric": "linear", "max_iter": 2, "random_state": 0}
     models = [method(20, n_jobs=n, **settings).fit(kind(X), y) for n in (1, 2, 3)]

@@ -21,6 +21,7 @@ from locallin.kernels import losses
 from locallin.kernels.joint import Parameters, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.methods.targets import target_scale, weighted_quantiles
+from locallin.solvers import joint
 from locallin.solvers.joint import JointProblem, differentiate, metric_gradient
 
 BOTH = [SAPLRegressor, DULLSVMRegressor]
@@ -340,7 +341,8 @@ def test_a_stream_goes_on_from_its_checkpoint(waves, tmp_path):
 
 
 @pytest.mark.parametrize("Regressor", BOTH)
-def test_threads_do_not_change_the_model(waves, Regressor):
+def test_threads_do_not_change_the_model(waves, Regressor, monkeypatch):
+    monkeypatch.setattr(joint, "WORK_FOR_THREADS", 0)
     X, y, X_test, _ = waves
     wide = np.hstack([X] * 30)
     one = Regressor(20, max_iter=2, metric="linear", random_state=0).fit(wide, y)

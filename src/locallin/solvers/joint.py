@@ -52,9 +52,10 @@ _STEPS_TO_HALF = 3000
 _DIVERSITY_EVERY = 20
 # Batches after which anchors that have moved are put into groups anew.
 _GROUPS_EVERY = 50
-# Multiplications of a batch with one local model each from which on threads pay, and
-# their number at the most.
-_WORK_FOR_THREADS = 10_000
+# Multiplications of a batch with one local model each from which on threads pay, those
+# that finding the anchors of a row is worth, and the number of threads at the most.
+WORK_FOR_THREADS = 180_000
+_WORK_OF_A_ROW = 800
 _MOST_THREADS = 64
 ALONE = ThreadTeam(1, 1)
 # Ridge on the Gram matrix of the local models, relative to its mean diagonal, in every
@@ -423,8 +424,9 @@ def solve_adam(
         state = AdamState.fresh(problem, n_steps, batch_size, max_iter)
     coding = problem.coding.copy()._replace(anchors=parameters.anchors)
     solution = JointSolution(parameters, coding)
-    work = batch_size * problem.features.shape[1] * len(problem.target.positive)
-    workers = n_jobs if work > _WORK_FOR_THREADS else 1
+    products = problem.features.shape[1] * len(problem.target.positive)
+    work = batch_size * (_WORK_OF_A_ROW + products)
+    workers = n_jobs if work > WORK_FOR_THREADS else 1
     try:
         for epoch in range(1, max_iter + 1):
             if shuffle:
