@@ -100,7 +100,7 @@ CLASSIFIERS = {
     "atlas-cross": AtlasClassifier(kernel="quadratic-cross", random_state=0),
     "atlas-hard": AtlasClassifier(kernel="linear", assignment="hard", random_state=0),
     "atlas-hard-raw": AtlasClassifier(
-        assignment="hard", normalize=False, random_state=0
+        assignment="hard", n_nearest=2, normalize=False, random_state=0
     ),
     "atlas-raw": AtlasClassifier(normalize=False, random_state=0),
     "atlas-ovo": AtlasClassifier(multi_class="ovo", random_state=0),

@@ -89,6 +89,19 @@ def test_rbf_kernel_is_that_of_the_definition(digits, frozen, assignment, normal
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize("normalize", [True, False])
+def test_charts_of_hard_assignment_may_overlap(digits, frozen, normalize):
+    X, y = digits[:2]
+    clf = AtlasClassifier(
+        frozen, assignment="hard", n_nearest=3, normalize=normalize, sigma=2.0
+    ).fit(X[:300], y[:300])
+    found = gram(clf, X[:25], X[25:60])
+    assert_allclose(found, definition(clf, X[:25], X[25:60]), atol=1e-10)
+    charted = charted_rows(clf, X[:25])
+    assert charted.charts.shape == (25, 3)
+    assert (charted.weights == charted.weights[:, :1]).all()
+
+
+@pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_hard_assignment_knows_no_unit(digits, frozen, kernel, normalize):
     X, y, X_test, _ = digits
@@ -418,7 +431,6 @@ def test_frozen_atlas_must_fit(digits):
     [
         ({"intercept_scaling": 2.0}, "setting of the linear kernels"),
         ({"kernel": "linear", "sigma": 1.0}, "setting of kernel='rbf'"),
-        ({"assignment": "hard", "n_nearest": 5}, "nearest chart only"),
         ({"kernel": "cubic"}, "'kernel' parameter"),
         ({"atlas": "charts"}, "'atlas' parameter"),
     ],

@@ -18,7 +18,7 @@ from locallin.kernels.encoding import (
     Encoding,
 )
 from locallin.kernels.latent import dual_exponent
-from locallin.methods.chart_machines import has_relative_weights, has_unit_length
+from locallin.methods.chart_machines import has_unit_length, weight_bandwidth
 from locallin.methods.links import LARGEST_POWER
 from locallin.methods.regression import ScoringRegressor
 
@@ -357,8 +357,8 @@ def charts(g: Graph, atlas, rows: Inputs) -> str:
 def chart_scores(g: Graph, model, rows: Inputs) -> str:
     """Scores of machines on charts."""
     charted = _charted(
-        g, model.atlas_, rows.x, model.n_nearest_, model.gamma_,
-        relative=has_relative_weights(model),
+        g, model.atlas_, rows.x, model.n_nearest_, weight_bandwidth(model),
+        relative=model.normalize,
     )  # fmt: skip
     score = _rbf_scores if model.kernel == "rbf" else _linear_scores
     scores = score(g, model, charted)

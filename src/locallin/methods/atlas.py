@@ -72,11 +72,12 @@ class AtlasClassifier(ChartedEstimator, ScoringClassifier):
         The kernel within a chart. The last three are linear models per chart, trained
         by dual coordinate descent on features that are made when they are needed.
     assignment : {"soft", "hard"}, default="soft"
-        "hard" compares rows in their nearest chart only (eq. 6), with a weight of 1:
-        ``gamma`` plays no part.
+        "hard" compares rows in the charts that both belong to (eq. 6), with a weight of
+        1: ``gamma`` plays no part.
     n_nearest : int or "auto", default="auto"
         Number of nearest charts of a row. "auto" is twice the root of the number of
-        charts, at least 10 (the paper's number).
+        charts, at least 10 (the paper's number); one with hard assignment, where more
+        are charts that overlap.
     gamma : float or "auto", default="auto"
         Bandwidth of the weights exp(-E / gamma^2), a length in the unit of the data.
         "auto" spreads a row's weight over 60 % of its nearest charts on average.

@@ -15,13 +15,9 @@ from locallin.kernels.linear import feature_norms
 from locallin.kernels.rows import Rows, n_expanded
 
 
-def has_relative_weights(classifier) -> bool:
-    """Whether weights on charts sum to one in each row before they are normalised.
-
-    It makes no difference to a kernel that is normalised, and turns the one weight of
-    hard assignment into the 1 of eq. 6.
-    """
-    return classifier.normalize or classifier.assignment == "hard"
+def weight_bandwidth(classifier) -> float:
+    """Bandwidth of the weights on charts; hard assignment has weights of 1 (eq. 6)."""
+    return np.inf if classifier.assignment == "hard" else classifier.gamma_
 
 
 def has_unit_length(classifier) -> bool:
@@ -34,12 +30,10 @@ def charted_rows(classifier, X, n_jobs: int | None = None) -> ChartedRows:
     """Validated rows as the machines see them: on charts, in units of length."""
     charts = fitted_charts(classifier.atlas_, X.dtype)
     nearest, errors = charts.nearest(X, classifier.n_nearest_, n_jobs)
-    found, weights = chart_weights(
-        nearest,
-        errors,
-        classifier.gamma_,
-        relative=has_relative_weights(classifier),
-    )
+    width = weight_bandwidth(classifier)
+    # It makes no difference to a kernel that is normalised.
+    relative = classifier.normalize
+    found, weights = chart_weights(nearest, errors, width, relative=relative)
     rbf = classifier.kernel == "rbf"
     points = charts.coordinates(X, found, n_jobs)
     with np.errstate(all="ignore"):  # what is not finite is found later

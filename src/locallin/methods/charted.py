@@ -89,11 +89,6 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
                 f"sigma={self.sigma} is a setting of kernel='rbf', but "
                 f"kernel={self.kernel!r}."
             )
-        if self.assignment == "hard" and self.n_nearest not in ("auto", 1):
-            raise ValueError(
-                f"n_nearest={self.n_nearest}, but assignment='hard' looks at the "
-                "nearest chart only: leave n_nearest='auto'."
-            )
 
     def _charts_for(self, X, rng, steps: MachineSteps) -> None:
         seed = rng.randint(np.iinfo(np.int32).max)
@@ -121,7 +116,9 @@ class ChartedEstimator(CallbackSupportMixin, ScoringEstimator):
 
     def _choose_bandwidths(self, X, n_labelled, rng) -> None:
         """Set the number of nearest charts, gamma, and sigma or the linear scale."""
-        wanted = 1 if self.assignment == "hard" else self.n_nearest
+        wanted = self.n_nearest
+        if self.assignment == "hard" and wanted == "auto":
+            wanted = 1
         self.n_nearest_ = nearest_rule(wanted, len(self.atlas_.means_))
         sample = sample_rows(X, rng)
         charts = fitted_charts(self.atlas_, X.dtype)
