@@ -277,3 +277,14 @@ def test_a_metric_is_the_coding_of_mapped_rows(coding, kind):
 def test_a_metric_of_another_shape_is_refused():
     with pytest.raises(ValueError, match="one scale of each"):
         AdaptiveCoding(2, metric=[[1.0, 2.0]]).fit(np.eye(3))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_metric_of_zeros_and_ones_codes_by_a_part_of_the_features(kind):
+    X = np.random.RandomState(0).normal(size=(80, 6))
+    part = np.array([1.0, 0, 1, 1, 0, 0])
+    settings = {"n_neighbors": 4, "random_state": 0}
+    some = SoftAssignmentCoding(9, metric=part, **settings).fit(kind(X))
+    alone = SoftAssignmentCoding(9, **settings).fit(X[:, part > 0])
+    codes = some.transform(kind(X)).toarray()
+    assert_allclose(codes, alone.transform(X[:, part > 0]).toarray(), atol=1e-7)

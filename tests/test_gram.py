@@ -1,6 +1,7 @@
 """The matrix of the chart kernel, and charts from elsewhere."""
 
 import pickle
+from copy import copy
 
 import numpy as np
 import pytest
@@ -129,3 +130,13 @@ def test_charts_that_are_none_are_refused(charted):
         atlas_from_charts(atlas.means_[:2], atlas.components_, X)
     with pytest.raises(ValueError, match="X has 3 features"):
         atlas_from_charts(atlas.means_, atlas.components_, X[:, :3])
+
+
+def test_nearest_neighbours_by_the_kernel_are_those_of_the_chart(charted):
+    X, _, atlas = charted
+    K = chart_kernel(atlas, X[200:], X[:200], sigma=10.0, n_nearest=1)
+    places = copy(atlas).set_params(output="coordinates").transform(X)
+    for row, place in zip(K, places[200:], strict=True):
+        same = np.flatnonzero(places[:200, 0] == place[0])
+        lengths = ((places[same, 1:] - place[1:]) ** 2).sum(axis=1)
+        assert row.argmax() == same[lengths.argmin()]
