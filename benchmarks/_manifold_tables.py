@@ -119,9 +119,11 @@ def ml3_small_others() -> str:
     for data, entries in part("papers-latent", "table 2").items():
         cells = [
             f"{plus_minus(entries[method])} ({printed:.2f})"
+            if method in entries
+            else ""
             for method, printed in zip(latent.OTHERS, latent.SMALL[data], strict=True)
         ]
-        rows.append([data.split("_")[0].upper(), *cells])
+        rows.append([data.split("_")[0].upper(), *best_marked(cells)])
     return markdown(["error %", *latent.OTHERS], rows)
 
 

@@ -1,8 +1,9 @@
 """What does a linear SVM reach on local coordinate coding? LCC+SVM of the 2015 paper.
 
-Weights of LCC (Yu, Zhang & Gong, 2009) on 8 of 100 anchors of k-means, a linear SVM on
-them, its penalty by folds of the training rows. Features standardised, three seeds,
-4,000 test rows at most: the weights are found row by row, and take their time.
+Weights of LCC (Yu, Zhang & Gong, 2009) on 8 of 100 anchors that are learned by
+reconstruction, a linear SVM on them, its penalty by folds of the training rows.
+Features standardised, three seeds, 4,000 test rows at most: the weights are found row
+by row, and take their time.
 """
 
 from functools import partial
