@@ -1,5 +1,6 @@
 """Reports in a browser: the script runs, rows can be chosen, nothing goes wrong."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from locallin import LLSVMClassifier
-from locallin.report import report
+from locallin.report import compare, report
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
@@ -135,6 +136,42 @@ def test_buttons_choose_rows(images, folder):
             assert "runner-up: what each feature adds" in words(panel(dom))
             expected = 9
         assert f'data-row="{expected}"' in panel(dom)
+
+
+LOOK = """{
+const seen = (cells) => [...cells].filter(
+  (cell) => getComputedStyle(cell).display !== "none").length;
+document.title = JSON.stringify({
+  tables: [...document.querySelectorAll("main table")]
+    .filter((one) => one.tHead && one.tHead.offsetParent)
+    .map((one) => [seen(one.tHead.rows[0].cells), seen(one.tBodies[0].rows[0].cells)]),
+  invisible: [...document.querySelectorAll("polyline")]
+    .filter((one) => getComputedStyle(one).stroke === "none").length,
+});}"""
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+def test_headers_stand_above_their_columns_and_all_lines_are_drawn(width, folder):
+    X, y = load_breast_cancer(return_X_y=True)
+    first, second = (
+        make_pipeline(
+            StandardScaler(), LLSVMClassifier(m, probability=True, random_state=0)
+        ).fit(X[:300], y[:300])
+        for m in (3, 8)
+    )
+    pages = report(second, X[300:], y[300:]), compare(first, second, X[300:], y[300:])
+    for html in pages:
+        path = folder / "looked_at.html"
+        html = html.replace("default-src 'none'", "default-src 'unsafe-inline'")
+        script = html.rindex("</body>")
+        path.write_text(
+            f"{html[:script]}<script>{LOOK}</script>{html[script:]}", "utf-8"
+        )
+        dom, _ = opened(path, "", folder / "profile", f"--window-size={width},900")
+        found = json.loads(unescape(re.search("<title>(.*?)</title>", dom)[1]))
+        assert found["tables"]
+        assert all(above == below for above, below in found["tables"])
+        assert found["invisible"] == 0
 
 
 @pytest.mark.parametrize("width", [400, 1200])

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -300,8 +301,9 @@ def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
     ]
     parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
     width = max(len(name) for name, _, _ in parts)
+    room = max(12, *(len(value) for _, value, _ in parts))
     for name, value, contribution in parts:
-        yield f"  {name:{width}}  {value:>12}  {contribution:>+12.6g}"
+        yield f"  {name:{width}}  {value:>{room}}  {contribution:>+12.6g}"
 
 
 def _explained(explanation, top: int) -> Iterator[dict[str, Any]]:
@@ -337,6 +339,8 @@ def _value(value) -> float | str | None:
     """A number, text, or None for what is missing."""
     if is_missing(value):
         return None
+    if isinstance(value, datetime):
+        return shown_value(value)
     return float(value) if is_number(value) else str(value)
 
 

@@ -20,7 +20,7 @@ def compare(args) -> int:
         raise UsageError("compare reads DATA once for each model: give a file, not -")
     models = [load_model(name, args.trust) for name in (args.first, args.second)]
     found = [all_rows(model, args) for model in models]
-    (_, y, names), (_, other, _) = found
+    (_, y, names), (_, other, other_names) = found
     if y is not None and other is not None and not np.array_equal(y, other):
         raise ValueError(
             f"{args.first} and {args.second} were trained with other labels: --label "
@@ -37,7 +37,7 @@ def compare(args) -> int:
         feature_names=given,
         rows=args.rows,
         title=args.title,
-        row_names=names,
+        row_names=names or other_names,
         first_row=1,
     )
     with replacing(path) as file:

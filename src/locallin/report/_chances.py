@@ -103,6 +103,10 @@ def unit_figure(title, below, beside, points, *, bars=(), diagonal=False) -> str
     for x, low, high in bars:
         parts.append(_polyline("all", [(x, low), (x, high)]))
     parts.append(_polyline("line0", points))
+    for x, y in points if bars else ():
+        parts.append(
+            f'<circle class="line0" cx="{_across(x):.1f}" cy="{_down(y):.1f}" r="2.5"/>'
+        )
     middle = (_LEFT + _SIZE - _RIGHT) / 2
     parts.append(
         f'<text x="{middle}" y="{_SIZE - 3}" text-anchor="middle">{escaped(below)}'
@@ -113,7 +117,7 @@ def unit_figure(title, below, beside, points, *, bars=(), diagonal=False) -> str
         f'<span class="quiet">{escaped(beside)}</span></figcaption>'
     )
     return (
-        f'<figure>{caption}<svg viewBox="0 0 {_SIZE} {_SIZE}" role="img" '
+        f'<figure>{caption}<svg class="unit" viewBox="0 0 {_SIZE} {_SIZE}" role="img" '
         f'aria-label="{about}">{"".join(parts)}</svg></figure>'
     )
 

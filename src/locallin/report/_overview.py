@@ -16,9 +16,18 @@ _MOST_FIGURES = 6
 _LONGEST_LEVEL = 12
 
 
+def differs_by_region(effects: GlobalEffects) -> bool:
+    """Whether what a value adds depends on the region, of columns that are shown."""
+    return any(one.interaction.mean() > 0 for one in effects.effects[:_MOST_COLUMNS])
+
+
 def importance_lines(effects: GlobalEffects) -> list[list[str]]:
-    """Cells of a table of the most important columns."""
+    """Cells of a table of the most important columns.
+
+    The last two tell how they differ by region; they are left out where none does.
+    """
     shown = effects.effects[:_MOST_COLUMNS]
+    by_region = differs_by_region(effects)
     most = max((one.importance.mean() for one in shown), default=0.0) or 1.0
     lines = []
     for one in shown:
@@ -26,25 +35,27 @@ def importance_lines(effects: GlobalEffects) -> list[list[str]]:
         size = one.importance.mean()
         bar = f'<i style="width:{100 * size / most:.1f}%"></i>'
         differs = one.interaction.mean()
-        at = escaped(shown_value(one.widest(score))) if differs > 0 else "–"
-        lines.append(
-            [
-                escaped(one.name),
-                number(size),
-                f'<td class="bar" aria-hidden="true">{bar}</td>',
-                number(differs),
-                at,
-            ]
-        )
+        at = escaped(_shown(one, one.widest(score))) if differs > 0 else "–"
+        line = [
+            escaped(one.name),
+            number(size),
+            f'<td class="bar" aria-hidden="true">{bar}</td>',
+        ]
+        lines.append([*line, number(differs), at] if by_region else line)
     return lines
 
 
-def effect_figures(effects: GlobalEffects) -> str:
-    """Figures of the most important columns, and a legend."""
+def effect_figures(effects: GlobalEffects, whole: str | None = None) -> str:
+    """Figures of the most important columns, and a legend.
+
+    ``whole`` is what columns add to; None takes the class that a score speaks for.
+    """
     shown = effects.effects[:_MOST_FIGURES]
     if not shown:
         return ""
-    figures = "".join(_figure(one, effects) for one in shown)
+    figures = "".join(_figure(one, effects, whole) for one in shown)
+    if not differs_by_region(effects):
+        return f'<div class="curves">{figures}</div>'
     keys = "".join(
         f'<span><i class="key region{place}"></i>local model {escaped(name)}</span>'
         for place, name in enumerate(effects.regions)
@@ -53,28 +64,36 @@ def effect_figures(effects: GlobalEffects) -> str:
     return f'<p class="legend">{legend}</p><div class="curves">{figures}</div>'
 
 
-def _figure(effect: Effect, effects: GlobalEffects) -> str:
+def _figure(effect: Effect, effects: GlobalEffects, whole: str | None) -> str:
     score = int(effect.importance.argmax())
     label = effects.classes.tolist()[score]
+    added_to = f"the score of {label}" if whole is None else whole
     draw = _levels if effect.kind == "category" else _numbers
-    about = escaped(_course(effect, score, label))
+    about = escaped(_course(effect, score, added_to))
     return (
         f"<figure><figcaption>{escaped(effect.name)} "
-        f'<span class="quiet">adds to {escaped(label)}</span></figcaption>'
+        f'<span class="quiet">adds to {escaped(whole or label)}</span></figcaption>'
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{about}">'
         f"{draw(effect, score)}</svg></figure>"
     )
 
 
-def _course(effect: Effect, score: int, label) -> str:
+def _course(effect: Effect, score: int, whole: str) -> str:
     mean = effect.mean[score]
     low, high = int(mean.argmin()), int(mean.argmax())
     return (
-        f"What {effect.name} adds to the score of {label}: least, {number(mean[low])}, "
-        f"at {shown_value(effect.values[low])}; most, {number(mean[high])}, at "
-        f"{shown_value(effect.values[high])}. Local models differ most at "
-        f"{shown_value(effect.widest(score))}."
+        f"What {effect.name} adds to {whole}: least, {number(mean[low])}, at "
+        f"{_shown(effect, effect.values[low])}; most, {number(mean[high])}, at "
+        f"{_shown(effect, effect.values[high])}. Local models differ most at "
+        f"{_shown(effect, effect.widest(score))}."
     )
+
+
+def _shown(effect: Effect, value) -> str:
+    """A value of the column; the places at which a date is asked for are days."""
+    if effect.kind == "date" and not is_missing(value):
+        return value.date().isoformat()
+    return shown_value(value)
 
 
 class _Heights:
@@ -139,7 +158,7 @@ def _numbers(effect: Effect, score: int) -> str:
     if effect.kind == "date":
         ends = {known[0]: _LEFT + 30, known[-1]: _WIDTH - _RIGHT - 30}
         for place, middle in ends.items():
-            parts.append(_below(middle, effect.values[place].date().isoformat()))
+            parts.append(_below(middle, _shown(effect, effect.values[place])))
         return "".join(parts)
     for tick in ticks(float(low), float(high)):
         parts.append(_below(across(tick), shown_value(tick)))

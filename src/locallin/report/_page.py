@@ -8,7 +8,7 @@ import numpy as np
 
 from locallin.inspection.histories import recorded_histories
 from locallin.inspection.text import escaped as text
-from locallin.inspection.text import number
+from locallin.inspection.text import number, plain
 from locallin.inspection.unwrap import target_steps
 from locallin.report._chances import chance_figures, chance_lines
 from locallin.report._curves import figure
@@ -30,8 +30,13 @@ from locallin.report._number_page import (
     quantiles_section,
 )
 from locallin.report._numbers import NumberEvaluation
-from locallin.report._overview import effect_figures, importance_lines
+from locallin.report._overview import (
+    differs_by_region,
+    effect_figures,
+    importance_lines,
+)
 
+_LONGEST_NAMES = 40
 _MOST_IN_MATRIX = 25
 _MOST_PAIRS = 20
 _MOST_REGIONS = 20
@@ -105,10 +110,12 @@ def _tiles(data: ReportData) -> str:
     local = len(data.regions)
     tiles += [
         ("Rows", f"{data.n_rows:,}", ""),
-        ("Features", f"{data.n_features:,}", ""),
+        ("Columns", f"{data.n_features:,}", ""),
     ]
     if isinstance(evaluation, Evaluation):
-        tiles.append(("Classes", f"{evaluation.n_classes:,}", ""))
+        names = ", ".join(map(plain, evaluation.labels[: evaluation.n_classes]))
+        more = text(names) if len(names) <= _LONGEST_NAMES else ""
+        tiles.append(("Classes", f"{evaluation.n_classes:,}", more))
     tiles.append(("Local models", f"{local:,}", _kind_of_models(data)))
     return tile_list(tiles)
 
@@ -123,16 +130,21 @@ def _columns_section(data: ReportData) -> str:
     effects = data.effects
     if effects is None:
         return ""
-    header = ["Column", "#Adds on average", "", "#Differs by region", "Most at"]
+    header, by_region = ["Column", "#Adds on average", ""], ""
+    if differs_by_region(effects):
+        header += ["#Differs by region", "Most at"]
+        by_region = (
+            " Coloured lines and points are rows of one local model; where they lie "
+            "apart, what a value means depends on the other columns."
+        )
     caption = f"Mean absolute contribution over {effects.n_rows:,} rows"
     what = "prediction" if data.explained.of_numbers else "score"
     return (
         f"<p>A {what} is a sum of what each column adds. On average a column adds, or "
         "takes away, as much as its bar shows; below, what it adds at each of its "
-        "values. Coloured lines and points are rows of one local model; where they lie "
-        "apart, what a value means depends on the other columns.</p>"
-        + table(caption, header, importance_lines(effects), kind="wide")
-        + effect_figures(effects)
+        f"values.{by_region}</p>"
+        + table(caption, header, importance_lines(effects), kind="wide matters")
+        + effect_figures(effects, "the prediction" if what == "prediction" else None)
     )
 
 
@@ -378,7 +390,5 @@ def _minus(size: float) -> str:
 def _training_section(data: ReportData) -> str:
     recorded = getattr(data.classifier, "atlas_", data.classifier)
     panels, unit = recorded_histories(recorded)
-    if not panels:
-        return "<p>This model has recorded no history of its training.</p>"
     figures = "".join(figure(name, curves, unit) for name, curves in panels.items())
-    return f'<div class="curves">{figures}</div>'
+    return figures and f'<div class="curves">{figures}</div>'
