@@ -80,6 +80,7 @@ sphinx_gallery_conf = {
     "doc_module": ("locallin",),
     "reference_url": {"locallin": None},
     "abort_on_example_error": True,
+    "capture_repr": (),  # what is printed, not what an expression happens to return
     "download_all_examples": False,
     "write_computation_times": False,
     "min_reported_time": 1e9,

@@ -54,6 +54,16 @@ def test_code_blocks_run_one_after_the_other(page, capsys, tmp_path, monkeypatch
         exec(compile(block, page.name, "exec"), vars(module))
 
 
+def test_the_site_begins_with_the_example_of_the_readme():
+    """There it is run; here it is not run again."""
+    shown = re.compile(
+        r"^```(?:python|py)\n(.*?)^```\n\n```text\n(.*?)^```", re.M | re.S
+    )
+    pages = [page.read_text() for page in (ROOT / "README.md", DOCS / "index.md")]
+    first, second = (shown.search(page).groups() for page in pages)
+    assert first == second
+
+
 def test_extending_needs_no_private_name():
     page = (DOCS / "extending.md").read_text()
     names = set(re.findall(r"(?<![A-Za-z0-9_])_[a-zA-Z]\w*", page))

@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,29 @@ def test_the_recipe_asks_for_what_the_package_asks_for():
     recipe = (ROOT / "recipe" / "meta.yaml").read_text()
     block = re.search(r"^  run:\n((?:    - .+\n)+)", recipe, re.M)[1]
     assert set(re.findall(r"- (.+)", block)) == wanted
+
+
+def test_the_recipe_says_what_the_project_says():
+    """As conda reads it: a template, and then YAML."""
+    jinja2, yaml = map(pytest.importorskip, ("jinja2", "yaml"))
+    source = (ROOT / "recipe" / "meta.yaml").read_text()
+    recipe = yaml.safe_load(jinja2.Template(source).render(PYTHON="python"))
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = settings["project"]
+    assert recipe["package"]["name"] == project["name"]
+    assert str(recipe["package"]["version"]) == locallin.__version__
+    (backend,) = settings["build-system"]["requires"]
+    assert backend.replace(">=", " >=") in recipe["requirements"]["host"]
+    commands = [f"{name} = {home}" for name, home in project["scripts"].items()]
+    assert recipe["build"]["entry_points"] == commands
+    assert recipe["build"]["noarch"] == "python"
+    assert recipe["about"]["license"] == project["license"]
+    assert (ROOT / recipe["about"]["license_file"]).exists()
+    assert (ROOT / "recipe" / recipe["source"]["path"]).samefile(ROOT)
+    for module in recipe["test"]["imports"]:
+        import_module(module)
+    (program,) = (c for c in recipe["test"]["commands"] if c.startswith("python -c "))
+    assert run(program.removeprefix('python -c "').removesuffix('"')).strip() == "[0]"
 
 
 def test_type_checkers_are_told_to_read_the_annotations():
