@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from locallin.engine.parallel import Buffers, ThreadTeam, in_threads
+from locallin.engine.parallel import (
+    Buffers,
+    ThreadTeam,
+    anchor_ranges,
+    in_threads,
+)
 
 
 def blas_threads():
@@ -74,3 +79,21 @@ def test_an_error_is_raised_and_waiting_tasks_are_dropped(n_jobs, error):
         crew.run(fail, [(i,) for i in range(100)])
     assert len(begun) <= n_jobs
     assert threading.active_count() == before
+
+
+def test_ranges_of_anchors_cover_all_and_share_the_entries():
+    starts = np.array([0, 10, 10, 30, 31, 50])
+    assert anchor_ranges(starts, 1) == [(0, 5)]
+    for count in (2, 3, 7):
+        ranges = anchor_ranges(starts, count)
+        joined = [j for first, last in ranges for j in range(first, last)]
+        assert joined == list(range(5))
+    assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_every_anchor_is_in_one_range_of_a_team(n_jobs):
+    starts, seen = np.array([0, 4, 4, 9, 20, 21]), []
+    with ThreadTeam(n_jobs, 3) as team:
+        team.run_over_anchors(lambda *bounds: seen.extend(range(*bounds)), starts)
+    assert sorted(seen) == list(range(5))

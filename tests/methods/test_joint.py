@@ -25,7 +25,6 @@ from locallin.solvers import joint
 from locallin.solvers.joint import (
     RIDGE,
     JointProblem,
-    anchor_ranges,
     differentiate,
     diversity_gradient,
     metric_gradient,
@@ -658,16 +657,6 @@ def test_threads_of_a_fit_change_no_bit(digits, method, kind, monkeypatch):
     for other in models[1:]:
         for name, array in models[0]._model_arrays().items():
             assert_array_equal(array, other._model_arrays()[name], err_msg=name)
-
-
-def test_ranges_of_anchors_cover_all_and_share_the_entries():
-    starts = np.array([0, 10, 10, 30, 31, 50])
-    assert anchor_ranges(starts, 1) == [(0, 5)]
-    for count in (2, 3, 7):
-        ranges = anchor_ranges(starts, count)
-        joined = [j for first, last in ranges for j in range(first, last)]
-        assert joined == list(range(5))
-    assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]
 
 
 @pytest.mark.in_turn

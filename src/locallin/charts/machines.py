@@ -6,7 +6,7 @@ import numpy as np
 
 from locallin.charts.affine import ChartedRows
 from locallin.engine.matrix import read_only
-from locallin.kernels.predict import add_scores, entries_by_anchor
+from locallin.kernels.predict import Entries, add_scores, entries_by_anchor
 from locallin.kernels.rows import PRODUCTS, SQUARES, expanded
 
 # Features of a linear kernel: coordinates alone, or made of them.
@@ -32,7 +32,7 @@ def linear_scores(rows: ChartedRows, coef, intercept, kind: int | None) -> np.nd
         features = expanded(features, kind)
     out = np.zeros((n, coef.shape[1]), features.dtype)
     # Every entry has features of its own.
-    by_chart = starts, entries, entries
+    by_chart = Entries(starts, entries, entries)
     model = read_only(coef), read_only(intercept)
     add_scores(features, by_chart, codes.values, served, *model, out)
     return out

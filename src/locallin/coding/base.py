@@ -244,11 +244,11 @@ class Coding(
             seen = seen[sample_weight > 0]
         if len(seen) > _BANDWIDTH_ROWS:
             seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
-        rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
         k, groups = self.n_neighbors_, self._groups()
         if groups is not None:
             most = max(_BANDWIDTH_ANCHORS, int(_ANCHORS_PER_PERPLEXITY * perplexity))
             k = min(k, most)
+        rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
         distances = find_nearest(rows, self.anchors_, k, groups=groups)[1]
         kind = SOFT_ASSIGNMENT if self.kind is None else self.kind
         return bandwidth_for_perplexity(distances, perplexity, kind)

@@ -19,7 +19,6 @@ from locallin.kernels.coding import (
 from locallin.kernels.groups import (
     AnchorGroups,
     Probes,
-    all_in_sight,
     members_by_group,
     write_panels,
 )
@@ -155,10 +154,10 @@ class CodingState(NamedTuple):
             anchors=self.anchors.copy(), bandwidth=self.bandwidth.copy(), metric=metric
         )
 
-    def learned(self) -> dict[str, np.ndarray]:
-        """The arrays that learning moves, by name."""
-        arrays = {"anchors": self.anchors, "bandwidth": self.bandwidth}
-        return arrays if self.metric is None else {**arrays, "metric": self.metric}
+    def learned(self) -> tuple[np.ndarray, ...]:
+        """The arrays that learning moves: anchors, bandwidth, and metric if any."""
+        moved = self.anchors, self.bandwidth
+        return moved if self.metric is None else (*moved, self.metric)
 
 
 def behind_metric(
@@ -234,14 +233,14 @@ def find_nearest(
     nearest = np.empty(shape, np.int32)
     distances = np.empty(shape, np.result_type(rows.data, anchors))
     compare_all = k == len(anchors)
-    norms, multiply = _comparison(rows, anchors, compare_all or groups is not None)
+    norms, pays = _comparison(rows, anchors, compare_all or groups is not None)
     probes = _probes(rows, anchors, groups, k, n_jobs)
 
     def search(block, start, stop):
         part = slice(start, stop)
         nearest_anchors(
-            block, multiply(block, anchors), _part(probes, part), anchors, norms,
-            nearest[part], distances[part],
+            block, _rough_products(block, anchors, pays), _part(probes, part), anchors,
+            norms, nearest[part], distances[part],
         )  # fmt: skip
 
     def sort(block, start, stop):
@@ -261,7 +260,7 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     m = len(anchors)
     dtype = np.result_type(rows.data, anchors)
     groups = state.groups
-    norms, multiply = _comparison(rows, anchors, groups is not None)
+    norms, pays = _comparison(rows, anchors, groups is not None)
     probes = _probes(rows, anchors, groups, 1, n_jobs)
     most = m if groups is None else _most_in_sight(probes)
 
@@ -270,8 +269,8 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
         counts = np.empty(size, np.int64)
         room = [np.empty(size * most, kind) for kind in (np.int32, dtype, dtype)]
         adaptive_codes(
-            block, multiply(block, anchors), _part(probes, slice(start, stop)), anchors,
-            norms, bandwidth, counts, *room,
+            block, _rough_products(block, anchors, pays),
+            _part(probes, slice(start, stop)), anchors, norms, bandwidth, counts, *room,
         )  # fmt: skip
         filled = counts.sum()
         return counts, *(part[:filled].copy() for part in room)
@@ -288,15 +287,16 @@ def _probes(
     rows: Rows, anchors: np.ndarray, groups: AnchorGroups | None, least: int, n_jobs
 ) -> Probes:
     """The groups in which each row finds ``least`` anchors at least."""
+    panels = np.empty(0, anchors.dtype)
     if groups is None:
-        return all_in_sight(anchors.dtype)
+        none = np.empty(0, np.int64)
+        return Probes(np.empty((0, 0), np.int32), none, none, panels, 0)
     of_anchor, centers, n_probes = groups
     starts, members = members_by_group(read_only(of_anchor), len(centers))
     # However small the nearest groups are, so many have enough anchors.
     enough = np.searchsorted(np.cumsum(np.sort(np.diff(starts))), least) + 1
     count = min(max(n_probes, int(enough)), len(centers))
     nearest = find_nearest(rows, centers, count, n_jobs)[0]
-    panels = np.empty(0, anchors.dtype)
     if rows.indptr is None and count_rows(rows) >= _FEW_ROWS:
         panels = np.empty(anchors.size, anchors.dtype)
         write_panels(read_only(anchors), starts, members, panels)
@@ -313,21 +313,23 @@ def _most_in_sight(probes: Probes) -> int:
     return int(sizes[len(sizes) - probes.nearest.shape[1] :].sum())
 
 
-def _comparison(rows: Rows, anchors: np.ndarray, compare_all: bool = False):
-    """Squared norms of the anchors, and a function for products of rows with them.
+def _comparison(
+    rows: Rows, anchors: np.ndarray, compare_all: bool
+) -> tuple[np.ndarray, bool]:
+    """Squared norms of the anchors, and whether products of rows with them pay.
 
     A few rows are compared with every anchor: a product with all of them, or their
-    norms, would not pay. The products are empty then.
+    norms, would not pay.
     """
     compare_all = compare_all or count_rows(rows) < _FEW_ROWS
     if compare_all and rows.indptr is None:
-        return np.zeros(len(anchors)), _no_products  # norms are not looked at
-    norms = squared_row_norms(as_rows(anchors))
-    return norms, _no_products if compare_all else products
+        return np.zeros(len(anchors)), False  # norms are not looked at
+    return squared_row_norms(as_rows(anchors)), not compare_all
 
 
-def _no_products(rows: Rows, anchors: np.ndarray) -> np.ndarray:
-    return np.empty((0, 0), anchors.dtype)
+def _rough_products(rows: Rows, anchors: np.ndarray, pays: bool) -> np.ndarray:
+    """Products from which kernels choose candidates; none where they do not pay."""
+    return products(rows, anchors) if pays else np.empty((0, 0), anchors.dtype)
 
 
 def _codes(nearest: np.ndarray, weights: np.ndarray) -> Codes:

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache
+from itertools import pairwise
 from queue import SimpleQueue
 from threading import Thread, local
 from typing import Any
@@ -119,6 +120,15 @@ class ThreadTeam:
             raise job.errors[0]
         return job.results
 
+    def run_over_anchors(
+        self, function: Callable[[int, int], Any], starts: np.ndarray
+    ) -> None:
+        """Call ``function(first, last)`` for ranges of anchors, of about equal work.
+
+        The entries of anchor j begin at ``starts[j]`` and end at ``starts[j + 1]``.
+        """
+        self.run(function, anchor_ranges(starts, self.n_workers))
+
 
 class Buffers(local):
     """Memory for what is soon forgotten, in each thread its own and the same again.
@@ -155,6 +165,17 @@ def in_threads(
 def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
     """Bounds of consecutive blocks of at most ``size`` rows."""
     return [(s, min(s + size, n_rows)) for s in range(0, n_rows, size)]
+
+
+def anchor_ranges(starts: np.ndarray, count: int) -> list[tuple[int, int]]:
+    """Bounds of ranges of anchors with about as many entries, and anchors, each."""
+    m = len(starts) - 1
+    if count == 1:
+        return [(0, m)]
+    load = starts + np.arange(m + 1)  # an anchor without entries costs a step, too
+    cuts = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
+    bounds = np.unique([0, *cuts, m])
+    return list(pairwise(bounds))
 
 
 def score_ranges(n_scores: int, n_jobs: int | None) -> list[tuple[int, int]]:

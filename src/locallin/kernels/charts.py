@@ -186,7 +186,7 @@ def subtract_squares(projections, offsets, out):
 
 @jit
 def chart_coordinates(data, entries, means, bases, out):
-    """C_j (x_i - mu_j) of each entry (i, j), as ``entries_by_anchor`` returns them.
+    """C_j (x_i - mu_j) of each entry (i, j).
 
     Rows are filled up to four as in ``add_scores``, for the same reason.
     """

@@ -37,13 +37,6 @@ class Probes(NamedTuple):
     n_probes: int
 
 
-def all_in_sight(dtype) -> Probes:
-    """Probes of rows that look at every anchor; ``dtype`` is that of the anchors."""
-    nothing = np.empty(0, np.int64)
-    nearest = np.empty((0, 0), np.int32)
-    return Probes(nearest, nothing, nothing, np.empty(0, dtype), 0)
-
-
 def members_by_group(of_anchor: np.ndarray, n_groups: int) -> tuple[np.ndarray, ...]:
     """Where each group begins, and the anchors of one group after the other."""
     starts = np.zeros(n_groups + 1, np.int64)

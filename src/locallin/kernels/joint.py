@@ -42,7 +42,8 @@ from locallin.kernels.losses import (
     number_loss,
     number_slope,
 )
-from locallin.kernels.rows import Codes, Rows, add_scaled, dot, get_row
+from locallin.kernels.predict import Entries
+from locallin.kernels.rows import Codes, Rows, add_scaled, get_row
 
 
 class Parameters(NamedTuple):
@@ -79,15 +80,12 @@ class Derivatives(NamedTuple):
 
 
 class CodedBatch(NamedTuple):
-    """Rows as anchors (z) and as local models (phi) see them, codes, derivatives.
-
-    ``entries`` are the codes in the order of the anchors.
-    """
+    """Rows as anchors (z) and as local models (phi) see them, codes, derivatives."""
 
     z_rows: Rows
     phi_rows: Rows
     codes: Codes
-    entries: tuple
+    entries: Entries
     slopes: np.ndarray
     pulls: np.ndarray
 
@@ -114,18 +112,6 @@ class Rates(NamedTuple):
     anchors: float
     first_bias: float
     second_bias: float
-
-
-@jit
-def csr_entry_scores(rows, entries, coef, intercept, out):
-    """r_jc(x_i) for every entry (i, j) of the codes, shape (n_entries, n_scores)."""
-    start, entry, row = entries
-    for j in range(coef.shape[0]):
-        for q in range(start[j], start[j + 1]):
-            values, indices = get_row(rows, row[q])
-            for c in range(coef.shape[1]):
-                product = dot(values, indices, coef[j, c])
-                out[entry[q], c] = product + intercept[j, c]
 
 
 # A loop that sums writes nothing: compilers would choose between two orders of the sum
@@ -329,8 +315,8 @@ def adam(parameters, gradient, first, second, rate, rates):
 
 
 @jit
-def adam_step(batch, parameters, first, second, penalty, rates):
-    """Step every anchor's models and the anchor itself, one anchor at a time.
+def adam_step(batch, parameters, moments, penalty, rates, first, last):
+    """Step the anchors first..last, and their models, one anchor at a time.
 
     The gradient of one anchor stays in the cache between being summed and being
     used; no gradient of the whole model is ever formed.
@@ -338,13 +324,16 @@ def adam_step(batch, parameters, first, second, penalty, rates):
     Parameters
     ----------
     batch : CodedBatch
-    parameters, first, second : Parameters
-        The model and Adam's two moments, updated.
+    parameters : Parameters
+        The model, updated.
+    moments : tuple of Parameters
+        Means of Adam's gradients and of their squares, updated.
     penalty : Penalty
     rates : Rates
     """
     alpha, intercept_step, extra = penalty
-    m, n_scores, width = parameters.coef.shape
+    means, squares = moments
+    _, n_scores, width = parameters.coef.shape
     dtype = parameters.coef.dtype
     decay = dtype.type(alpha)
     intercept_decay = dtype.type(alpha / intercept_step)
@@ -355,7 +344,7 @@ def adam_step(batch, parameters, first, second, penalty, rates):
         intercept_gradient,
         np.empty(parameters.anchors.shape[1], dtype),
     )
-    for j in range(m):
+    for j in range(first, last):
         anchor_gradient(batch, j, parameters.anchors, gradient)
         for c in range(n_scores):
             w, gw = parameters.coef[j, c], coef_gradient[c]
@@ -364,14 +353,14 @@ def adam_step(batch, parameters, first, second, penalty, rates):
             if extra.size > 0:
                 for d in range(width):
                     gw[d] += extra[j, c, d]
-            adam(w, gw, first.coef[j, c], second.coef[j, c], rates.coef, rates)
+            adam(w, gw, means.coef[j, c], squares.coef[j, c], rates.coef, rates)
             intercept_gradient[c] += intercept_decay * parameters.intercept[j, c]
         adam(
             parameters.intercept[j], intercept_gradient,
-            first.intercept[j], second.intercept[j], rates.intercept, rates,
+            means.intercept[j], squares.intercept[j], rates.intercept, rates,
         )  # fmt: skip
         if rates.anchors > 0.0:
             adam(
                 parameters.anchors[j], gradient[2],
-                first.anchors[j], second.anchors[j], rates.anchors, rates,
+                means.anchors[j], squares.anchors[j], rates.anchors, rates,
             )  # fmt: skip

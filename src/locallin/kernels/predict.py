@@ -1,5 +1,7 @@
 """Scores f_c(x) = sum_j g_j(x) (w_jc . x + b_jc), eq. 8 of the LL-SVM paper."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
@@ -37,17 +39,24 @@ def csr_scores(rows, codes, coef, intercept, out):
         row_scores(values, indices, codes, i, coef, intercept, 0, n_scores, out[i])
 
 
-def entries_by_anchor(codes, n_anchors: int) -> tuple[np.ndarray, ...]:
-    """Transpose the codes.
+class Entries(NamedTuple):
+    """Entries of codes in the order of their anchors.
 
-    Returns ``start``, ``entry`` and ``row``: anchor j has the code entries
-    ``entry[start[j] : start[j + 1]]``, which belong to the rows ``row[...]``,
-    ascending.
+    Anchor j has the entries ``entry[start[j] : start[j + 1]]``, which belong to the
+    rows ``row[start[j] : start[j + 1]]``, ascending.
     """
+
+    start: np.ndarray
+    entry: np.ndarray
+    row: np.ndarray
+
+
+def entries_by_anchor(codes, n_anchors: int) -> Entries:
+    """Transpose the codes."""
     filled = np.zeros(n_anchors + 2, np.int64)
     entry, row = np.empty((2, len(codes.indices)), np.int64)
     _transpose(codes, filled, entry, row)
-    return filled[:-1], entry, row
+    return Entries(filled[:-1], entry, row)
 
 
 @jit
@@ -215,9 +224,8 @@ def add_four_rows(x, w, b, g, out):
 def add_scores(data, entries, weight, target, coef, intercept, out):
     """Add weighted scores of dense rows, anchor by anchor.
 
-    Of the q-th of the ``entries``, as ``entries_by_anchor`` returns them, the scores
-    g (w_j x + b_j) are added to the row target[q] of ``out``, where the weight of
-    the code entry p is g = weight[p].
+    Of the q-th of the ``entries`` the scores g (w_j x + b_j) are added to the row
+    target[q] of ``out``, where the weight of the code entry p is g = weight[p].
 
     Four rows and four or five scores share each load, which is where a matrix
     product gets its speed. A group of fewer than four rows is filled up with its
@@ -255,16 +263,32 @@ def dense_scores(data, codes, coef, intercept, out):
     """Scores of dense rows, shape (n, n_scores)."""
     out.fill(0.0)
     entries = entries_by_anchor(codes, len(coef))
-    add_scores(data, entries, codes.values, entries[2], coef, intercept, out)
+    add_scores(data, entries, codes.values, entries.row, coef, intercept, out)
 
 
-def dense_entry_scores(data, entries, coef, intercept, out):
-    """w_j x_i + b_j of each entry (i, j) of the codes, shape (n_entries, n_scores).
+def entry_scores(rows, entries: Entries, coef, intercept, out, first, last):
+    """w_j x_i + b_j of each entry (i, j) whose anchor is one of first..last.
 
-    ``out`` is zero in the beginning.
+    ``out`` has the shape (n_entries, n_scores), and is zero in the beginning.
     """
-    ones = np.ones(len(out), out.dtype)
-    add_scores(data, entries, ones, entries[1], coef, intercept, out)
+    entries = entries._replace(start=entries.start[first : last + 1])
+    model = coef[first:last], intercept[first:last]
+    if rows.indptr is None:
+        ones = np.ones(len(out), out.dtype)
+        add_scores(rows.data, entries, ones, entries.entry, *model, out)
+    else:
+        _csr_entry_scores(rows, entries, *model, out)
+
+
+@jit
+def _csr_entry_scores(rows, entries, coef, intercept, out):
+    start, entry, row = entries
+    for j in range(coef.shape[0]):
+        for q in range(start[j], start[j + 1]):
+            values, indices = get_row(rows, row[q])
+            for c in range(coef.shape[1]):
+                product = dot(values, indices, coef[j, c])
+                out[entry[q], c] = product + intercept[j, c]
 
 
 @jit

@@ -145,9 +145,8 @@ class JointEstimator(AnchoredEstimator):
         problem = self._joint_problem(rows)
         start = self._parameters() if given.resume else problem.zeros()
         self._learning = self._first_state(problem, start, rows, given, epochs)
-        moved = {**problem.coding.learned(), "anchors": start.anchors}
-        learned = start.coef, start.intercept, *moved.values()
-        self._set(self._reached_attributes(*learned))
+        moved = problem.coding._replace(anchors=start.anchors).learned()
+        self._set(self._reached_attributes(start.coef, start.intercept, *moved))
 
     def _first_state(self, problem, start, rows, given: FitInput, epochs: int) -> dict:
         """The learning state at the beginning of a stream."""

@@ -1,6 +1,6 @@
 """Everything that is chosen before a solver runs: scales, anchors, coding, targets."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, NamedTuple
@@ -315,6 +315,10 @@ class MappedRows:
     def __getitem__(self, chosen):
         return mapped_rows(self._feature_map, self._X[chosen])
 
+    def blocks(self) -> Iterator:
+        """All rows, a block at a time."""
+        return (self[start:stop] for start, stop in row_blocks(self.shape[0], BLOCK))
+
 
 def views_of(estimator, X, in_batches: bool = False) -> tuple:
     """Rows as anchors see them (x or phi(x)), and as local models do (phi(x))."""
@@ -407,8 +411,7 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
 
 def _mean_square(X, weights) -> float:
     """Mean square norm of the rows; 1 where it is zero."""
-    size = BLOCK if isinstance(X, MappedRows) else X.shape[0]
-    blocks = (X[start:stop] for start, stop in row_blocks(X.shape[0], size))
+    blocks = X.blocks() if isinstance(X, MappedRows) else [X]
     norms = np.concatenate([squared_row_norms(as_rows(block)) for block in blocks])
     return float(np.average(norms, weights=weights)) or 1.0
 

@@ -5,7 +5,7 @@ The problem is stated in :mod:`locallin.kernels.joint`.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,14 +28,13 @@ from locallin.kernels.joint import (
     Rates,
     adam,
     adam_step,
-    csr_entry_scores,
     map_gradient,
     row_gradient,
     scale_gradient,
     slopes_and_pulls,
 )
 from locallin.kernels.linear import Target
-from locallin.kernels.predict import dense_entry_scores, entries_by_anchor
+from locallin.kernels.predict import entries_by_anchor, entry_scores
 from locallin.kernels.rows import Rows
 
 # Called after every epoch with (epoch, objective, coef, intercept, anchors,
@@ -133,8 +132,8 @@ class JointSolution:
     def __post_init__(self):
         # The parameters, as the monitor gets them: arrays that are updated in place.
         coef, intercept, anchors = self.parameters
-        moved = {**self.coding.learned(), "anchors": anchors}
-        self.learned = (coef, intercept, *moved.values())
+        moved = self.coding._replace(anchors=anchors).learned()
+        self.learned = coef, intercept, *moved
 
     def state_arrays(self, averaged: bool) -> dict[str, np.ndarray]:
         """What SGD needs to go on, by name; nothing of Adam."""
@@ -176,12 +175,12 @@ def differentiate(
     codes, distances = encode_with_distances(anchor_rows, coding, team)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
-    entries = entries_by_anchor(codes, len(parameters.anchors))
+    model = read_only(parameters.coef), read_only(parameters.intercept)
     dtype = parameters.coef.dtype
     scores = np.zeros((len(codes.indices), len(positive)), dtype)
-    ranges = anchor_ranges(entries[0], team.n_workers)
-    tasks = [(model_rows, entries, parameters, scores, *part) for part in ranges]
-    team.run(_score_entries, tasks)
+    entries = entries_by_anchor(codes, len(parameters.anchors))
+    score = partial(entry_scores, model_rows, entries, *model, scores)
+    team.run_over_anchors(score, entries.start)
     out = Derivatives(
         slopes=np.empty((len(chosen), len(positive)), dtype),
         pulls=np.empty(len(codes.indices), dtype),
@@ -190,41 +189,6 @@ def differentiate(
     sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
     batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
     return batch, out.widths, sums
-
-
-def anchor_ranges(starts: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """Bounds of ranges of anchors with about as many entries, and anchors, each."""
-    m = len(starts) - 1
-    if count == 1:
-        return [(0, m)]
-    load = starts + np.arange(m + 1)  # an anchor without entries costs a step, too
-    cuts = np.searchsorted(load, load[-1] * np.arange(1, count) / count)
-    bounds = np.unique([0, *cuts, m])
-    return list(pairwise(bounds))
-
-
-def _score_entries(rows: Rows, entries, parameters: Parameters, out, first, last):
-    """w_j x_i + b_j of the entries of a range of anchors; ``out`` begins at zero."""
-    part = entries[0][first : last + 1], *entries[1:]
-    coef, intercept = parameters.coef[first:last], parameters.intercept[first:last]
-    if rows.indptr is None:
-        model = read_only(coef), read_only(intercept)
-        dense_entry_scores(rows.data, part, *model, out)
-    else:
-        csr_entry_scores(rows, part, coef, intercept, out)
-
-
-def _step_anchors(batch, parameters, moments, penalty, rates, first, last):
-    """A step of Adam for a range of anchors."""
-    here = slice(first, last)
-
-    def part(arrays: Parameters) -> Parameters:
-        return Parameters(*(array[here] for array in arrays))
-
-    starts, *order = batch.entries
-    batch = batch._replace(entries=(starts[first : last + 1], *order))
-    penalty = penalty._replace(extra=penalty.extra[here])
-    adam_step(batch, part(parameters), *map(part, moments), penalty, rates)
 
 
 def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.ndarray:
@@ -491,9 +455,8 @@ def _adam_epoch(
             flat = (array.reshape(-1) for array in arrays)
             adam(*flat, metric_rate, now)
         moments = state.first, state.second
-        ranges = anchor_ranges(batch.entries[0], team.n_workers)
-        tasks = [(batch, parameters, moments, penalty, now, *part) for part in ranges]
-        team.run(_step_anchors, tasks)
+        step = partial(adam_step, batch, parameters, moments, penalty, now)
+        team.run_over_anchors(step, batch.entries.start)
         if bandwidth_rate > 0.0:
             adam(logs, widths, state.log_first, state.log_second, bandwidth_rate, now)
             np.exp(logs, out=bandwidth)
