@@ -1,5 +1,8 @@
 """Kernels against their slow twins, finite differences and generic optimisers."""
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 import reference
@@ -140,15 +143,13 @@ def test_sgd_equals_the_twin(local_problem, name, strategy, kind):
     rows = as_rows(X if kind == "dense" else sparse.csr_matrix(X))
     target = linear.Target(y, positive, weights)
     schedule = linear.Schedule(alpha, t0, constant**2, True)
-    data = rows, csr_codes(codes), target
+    loss, how = losses.LOSSES[name], STRATEGIES[strategy]
+    data = linear.DataTerm(rows, csr_codes(codes), target, loss, how)
     # Two ranges in turn, as two threads would take them.
     ranges = [(0, 4), (4, 5)] if strategy == "ovr" else [(0, 5)]
     for first, last in ranges:
         state = np.array([0.0, 1.0, 1.0, 0.0])
-        linear.sgd_steps(
-            *data, order, iterate, state, schedule, losses.LOSSES[name],
-            STRATEGIES[strategy], first, last,
-        )  # fmt: skip
+        linear.sgd_steps(data, order, iterate, state, schedule, first, last)
         linear.settle(iterate, state, True, first, last)
     last, mean = reference.sgd(
         X, codes, y, positive, order, name, alpha, t0, constant, weights, strategy
@@ -165,16 +166,17 @@ def test_sgd_equals_the_twin(local_problem, name, strategy, kind):
 def test_settling_in_the_middle_changes_nothing(local_problem):
     X, codes, y, weights = local_problem
     order = np.random.RandomState(3).randint(len(X), size=200)
+    data = linear.DataTerm(
+        as_rows(X), csr_codes(codes), linear.Target(y, np.arange(5), weights),
+        losses.SQUARED_HINGE, linear.ONE_VS_REST,
+    )  # fmt: skip
+    schedule = linear.Schedule(0.05, 5.0, 1.0, True)
     results = []
     for pieces in (1, 5):
         iterate = linear.Iterate(*(np.zeros(s) for s in ((7, 5, 6), (7, 5)) * 2))
         state = np.array([0.0, 1.0, 1.0, 0.0])
         for part in np.array_split(order, pieces):
-            linear.sgd_steps(
-                as_rows(X), csr_codes(codes), linear.Target(y, np.arange(5), weights),
-                part, iterate, state, linear.Schedule(0.05, 5.0, 1.0, True),
-                losses.SQUARED_HINGE, linear.ONE_VS_REST, 0, 5,
-            )  # fmt: skip
+            linear.sgd_steps(data, part, iterate, state, schedule, 0, 5)
             linear.settle(iterate, state, True, 0, 5)
         assert state[0] == 200
         results.append(iterate)
@@ -243,3 +245,16 @@ def test_crammer_singer_step_minimises_its_block():
         bounds = [cvxpy.sum(a) == 0, a <= upper * (np.arange(n) == label)]
         cvxpy.Problem(goal, bounds).solve(solver="CLARABEL")
         assert_allclose(found, a.value, atol=1e-6)
+
+
+def test_no_kernel_has_more_than_eight_arguments():
+    """What belongs together is a named tuple."""
+    found = {}
+    for file in Path(linear.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                decorators = [ast.unparse(one) for one in node.decorator_list]
+                if any(one.split("(")[0] == "jit" for one in decorators):
+                    found[f"{file.stem}.{node.name}"] = len(node.args.args)
+    assert len(found) > 100
+    assert {name: count for name, count in found.items() if count > 8} == {}

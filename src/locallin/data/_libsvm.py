@@ -11,6 +11,7 @@ from locallin.data.columns import Columns
 from locallin.data.source import DataError, Options, Source
 from locallin.kernels.text import (
     LARGEST_INDEX,
+    ParsedLines,
     is_hard,
     largest_libsvm_index,
     parse_libsvm,
@@ -66,7 +67,7 @@ class LibsvmTable:
             self._room = _Room(len(lines.text) * 3 // 2)
         width = LARGEST_INDEX if self.n_features is None else self.n_features
         place, rows, entries, good = parse_libsvm(
-            lines.text, lines.place, n_rows, self._first, width, *self._room.arrays
+            lines.text, lines.place, n_rows, self._first, width, self._room.arrays
         )
         labels, ends, indices, values = self._room.arrays
         labels, values = labels[:rows].copy(), values[:entries].copy()
@@ -150,7 +151,7 @@ class _Room:
     def __init__(self, size: int):
         self.size = size
         n_rows, n_entries = size // 2 + 1, size // 4 + 1
-        self.arrays = (
+        self.arrays = ParsedLines(
             np.empty(n_rows, np.uint64),
             np.empty(n_rows, np.int64),
             np.empty(n_entries, np.int32),

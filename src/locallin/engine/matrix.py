@@ -9,6 +9,7 @@ from scipy import sparse
 from locallin.engine.parallel import ThreadTeam, in_threads, row_blocks
 from locallin.kernels.coding import (
     ADAPTIVE,
+    ActiveAnchors,
     adaptive_codes,
     anchor_distances,
     csr_products,
@@ -266,14 +267,14 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
 
     def encode_block(block, start, stop):
         size = stop - start
-        counts = np.empty(size, np.int64)
-        room = [np.empty(size * most, kind) for kind in (np.int32, dtype, dtype)]
+        entries = (np.empty(size * most, kind) for kind in (np.int32, dtype, dtype))
+        found = ActiveAnchors(np.empty(size, np.int64), *entries)
         adaptive_codes(
             block, _rough_products(block, anchors, pays),
-            _part(probes, slice(start, stop)), anchors, norms, bandwidth, counts, *room,
+            _part(probes, slice(start, stop)), anchors, norms, bandwidth, found,
         )  # fmt: skip
-        filled = counts.sum()
-        return counts, *(part[:filled].copy() for part in room)
+        filled = found.counts.sum()
+        return found.counts, *(part[:filled].copy() for part in found[1:])
 
     parts = map_blocks(rows, encode_block, n_jobs)
     counts, nearest, weights, distances = (

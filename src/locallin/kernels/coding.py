@@ -1,5 +1,7 @@
 """Nearest anchors and the weights they get: the local coordinates g(x)."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
@@ -11,6 +13,31 @@ SOFT_ASSIGNMENT = 1
 ADAPTIVE = 2
 
 _LARGEST = float(np.finfo(np.float64).max)
+
+
+class AnchorLengths(NamedTuple):
+    """Squared norms of the anchors, the largest norm, and the number of features.
+
+    They bound the rounding of products of rows with anchors.
+    """
+
+    norms: np.ndarray
+    largest: float
+    n_features: int
+
+
+class ActiveAnchors(NamedTuple):
+    """Room for the codes of n rows.
+
+    ``counts`` (n,) are the numbers of active anchors; the others have room for all
+    candidates, and hold the active anchors of each row in ascending order and what
+    belongs to them, one row behind the other.
+    """
+
+    counts: np.ndarray
+    nearest: np.ndarray
+    weights: np.ndarray
+    distances: np.ndarray
 
 
 @jit(reorder=False, inner=True)
@@ -192,9 +219,7 @@ def _kth_smallest(keys, k):
 
 
 @jit(inner=True)
-def _choose_candidates(
-    values, products, norms, largest_norm, n_features, k, keys, candidates
-):
+def _choose_candidates(values, products, lengths, k, keys, candidates):
     """Anchors that may be among the k nearest; returns how many there are.
 
     The products carry the rounding of a matrix product; an anchor whose true
@@ -202,6 +227,7 @@ def _choose_candidates(
     the k-th smallest computed |v|^2 - 2 x.v. Where the bound is not finite every
     anchor is a candidate.
     """
+    norms, largest_norm, n_features = lengths
     total = 0.0
     for j in range(keys.size):
         keys[j] = norms[j] - 2.0 * products[j]
@@ -270,7 +296,7 @@ def nearest_anchors(rows, products, probes, anchors, norms, nearest, distances):
     top, where = np.empty(k), np.empty(k, np.int64)
     candidates = all_anchors(m)
     n_candidates = m
-    largest_norm = np.sqrt(largest(norms))
+    lengths = AnchorLengths(norms, np.sqrt(largest(norms)), n_features)
     farthest = np.finfo(distances.dtype).max
     squares = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
@@ -279,9 +305,8 @@ def nearest_anchors(rows, products, probes, anchors, norms, nearest, distances):
             n_candidates = _nearest_in_sight(values, probes, i, k, candidates, squares)
         elif products.size > 0:
             n_candidates = _choose_candidates(
-                values, products[i], norms, largest_norm, n_features, k,
-                keys, candidates,
-            )  # fmt: skip
+                values, products[i], lengths, k, keys, candidates
+            )
         all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
         smallest(keys, n_candidates, top, where)
         for p in range(k):
@@ -470,9 +495,7 @@ def _active_in_sight(values, probes, i, mu, largest_mu, candidates, keys):
 
 
 @jit(inner=True)
-def _choose_active(
-    values, products, norms, largest_norm, n_features, mu, largest_mu, keys, candidates
-):
+def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
     """Anchors that may have a positive weight; returns how many there are.
 
     The threshold lambda, the root of sum (lambda - u)+^2 = 1, is found by Newton's
@@ -480,6 +503,7 @@ def _choose_active(
     more than the largest error of a u, so that an active anchor lies no further than
     twice that error above it. Where something is not finite all are candidates.
     """
+    norms, largest_norm, n_features = lengths
     m = keys.size
     real = keys.dtype.type
     eps = np.finfo(keys.dtype).eps
@@ -512,9 +536,7 @@ def _choose_active(
 
 
 @jit
-def adaptive_codes(
-    rows, products, probes, anchors, norms, mu, counts, nearest, weights, distances
-):
+def adaptive_codes(rows, products, probes, anchors, norms, mu, out):
     """Adaptive coding of each row, as many anchors as it needs.
 
     As in ``nearest_anchors`` the products, or the probes, where there are any, only
@@ -524,19 +546,17 @@ def adaptive_codes(
     ----------
     mu : array of shape (1,) or (m,)
         Price of distance, of all anchors or of each: u_j = mu_j d_j.
-    counts : array of shape (n,)
-        Output: number of active anchors.
-    nearest, weights, distances : arrays with room for all candidates of n rows
-        Output: the active anchors of each row in ascending order and what belongs to
-        them, one row behind the other.
+    out : ActiveAnchors
+        Output.
     """
+    counts, nearest, weights, distances = out
     m, n_features = anchors.shape
     filled = 0
     keys = np.empty(m)
     tops, wheres = np.empty(m), np.empty(m, np.int64)
     candidates = all_anchors(m)
     n_candidates = m
-    largest_norm = np.sqrt(largest(norms))
+    lengths = AnchorLengths(norms, np.sqrt(largest(norms)), n_features)
     farthest = np.finfo(distances.dtype).max
     largest_mu = largest(mu)
     priced = mu.size > 1
@@ -550,9 +570,8 @@ def adaptive_codes(
             )
         elif products.size > 0:
             n_candidates = _choose_active(
-                values, products[i], norms, largest_norm, n_features, mu, largest_mu,
-                rough, candidates,
-            )  # fmt: skip
+                values, products[i], lengths, mu, largest_mu, rough, candidates
+            )
         top, where = tops[:n_candidates], wheres[:n_candidates]
         all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
         if priced:

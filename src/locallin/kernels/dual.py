@@ -13,15 +13,40 @@ is optimal. A row that rests at a bound contributes nothing; it is visited again
 only after 1, 2, 4, .. epochs, as long as it goes on resting.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
-from locallin.kernels.linear import ONE_VS_REST, add_to_class
+from locallin.kernels.linear import ONE_VS_REST, DataTerm, add_to_class
 from locallin.kernels.losses import HINGE, LOGISTIC, loss_value
 from locallin.kernels.predict import row_scores
-from locallin.kernels.rows import dot, dot4, get_row, part
+from locallin.kernels.rows import coded_row, dot, dot4, part
 
 _LONGEST_REST = 8
+
+
+class DualProblem(NamedTuple):
+    """The problem above: its losses, C_i and |z_i|^2 of each row, and B^2."""
+
+    data: DataTerm
+    upper: np.ndarray
+    norms: np.ndarray
+    intercept_step: float
+
+
+class DualState(NamedTuple):
+    """Weights, and the dual variables that they are made of; updated in place.
+
+    ``dual`` has shape (n, n_scores). ``rest`` are the epochs that a variable still
+    rests, and the length of its last rest: uint8 of shape (n, n_scores, 2), or (n, 2)
+    where the variables of a row rest together, or are those of one score.
+    """
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    dual: np.ndarray
+    rest: np.ndarray
 
 
 @jit(inner=True)
@@ -71,13 +96,14 @@ def _logistic_minimiser(a, upper, quadratic, margin):
 
 
 @jit(inner=True)
-def _due_scores(values, indices, codes, i, coef, intercept, first, last, due, scores):
+def _due_scores(z, coef, intercept, first, last, due, scores):
     """Scores of the classes marked in ``due``, in groups of four.
 
     A group is computed whole where two of its classes are due. Groups begin at
     multiples of four whatever the range is, so that the way a class is computed,
     and with it every bit of the result, does not depend on the range.
     """
+    values, indices, codes, i = z
     start, stop = codes.indptr[i], codes.indptr[i + 1]
     for group in range(first, last, 4):
         end = min(group + 4, last)
@@ -107,25 +133,21 @@ def _due_scores(values, indices, codes, i, coef, intercept, first, last, due, sc
 
 
 @jit
-def dual_epoch(
-    rows, codes, target, upper, norms, order, coef, intercept, dual, rest,
-    busy, loss, intercept_step, first, last, gaps,
-):  # fmt: skip
+def dual_epoch(problem, order, model, busy, first, last, gaps):
     """One pass of coordinate descent over the rows in ``order``.
 
     Parameters
     ----------
-    upper, norms : arrays of shape (n,)
-        C_i and |z_i|^2.
-    dual : array of shape (n, n_scores), updated
-    rest : uint8 array of shape (n, n_scores, 2), updated
-        Epochs still to rest, and the length of the last rest.
+    problem : DualProblem
+    model : DualState
     busy : bool array of shape (n_scores,)
         Scores that still need work.
     gaps : array of shape (n_scores,), updated
         The gap terms met on the way are added.
     """
-    labels, positive, _ = target
+    data, upper, norms, intercept_step = problem
+    rows, codes, (labels, positive, _), loss, _ = data
+    coef, intercept, dual, rest = model
     scores = np.empty(positive.size, coef.dtype)
     due = np.empty(positive.size, np.bool_)
     for i in order:
@@ -139,10 +161,8 @@ def dual_epoch(
                 rest[i, c, 0] -= 1
         if not any_due:
             continue
-        values, indices = get_row(rows, i)
-        _due_scores(
-            values, indices, codes, i, coef, intercept, first, last, due, scores
-        )
+        z = coded_row(rows, codes, i)
+        _due_scores(z, coef, intercept, first, last, due, scores)
         for c in range(first, last):
             if not due[c]:
                 continue
@@ -170,10 +190,7 @@ def dual_epoch(
                 dual[i, c] = new
                 # What was stored, not what was meant: w stays the sum of a y z.
                 change = np.float64(dual[i, c]) - a
-                add_to_class(
-                    values, indices, codes, i, c, y * change,
-                    coef, intercept, intercept_step,
-                )  # fmt: skip
+                add_to_class(z, c, y * change, coef, intercept, intercept_step)
 
 
 @jit
@@ -217,12 +234,11 @@ def _block_minimiser(scores, label, upper, norm, dual, new):
 
 
 @jit
-def dual_epoch_crammer_singer(
-    rows, codes, target, upper, norms, order, coef, intercept, dual, rest,
-    intercept_step,
-):  # fmt: skip
+def dual_epoch_crammer_singer(problem, order, model):
     """One pass over the rows in ``order``; returns the sum of gap terms met."""
-    labels, _, _ = target
+    data, upper, norms, intercept_step = problem
+    rows, codes, (labels, _, _), _, _ = data
+    coef, intercept, dual, rest = model
     n_scores = coef.shape[1]
     scores = np.empty(n_scores, coef.dtype)
     new = np.empty(n_scores)
@@ -234,8 +250,8 @@ def dual_epoch_crammer_singer(
         if rest[i, 0] > 0:
             rest[i, 0] -= 1
             continue
-        values, indices = get_row(rows, i)
-        row_scores(values, indices, codes, i, coef, intercept, 0, n_scores, scores)
+        z = coded_row(rows, codes, i)
+        row_scores(z, coef, intercept, 0, n_scores, scores)
         own = labels[i]
         gap += crammer_singer_gap_term(scores, own, dual[i], upper[i])
         _block_minimiser(scores, own, upper[i], norms[i], dual[i], new)
@@ -246,10 +262,8 @@ def dual_epoch_crammer_singer(
                 resting = False
                 before = np.float64(dual[i, c])
                 dual[i, c] = new[c]
-                add_to_class(
-                    values, indices, codes, i, c, np.float64(dual[i, c]) - before,
-                    coef, intercept, intercept_step,
-                )  # fmt: skip
+                moved = np.float64(dual[i, c]) - before
+                add_to_class(z, c, moved, coef, intercept, intercept_step)
         if resting:
             rest[i, 1] = min(max(2 * rest[i, 1], 1), _LONGEST_REST)
             rest[i, 0] = rest[i, 1]
@@ -271,54 +285,52 @@ def crammer_singer_gap_term(scores, label, dual, upper):
 
 
 @jit
-def sum_gaps(
-    rows, codes, target, upper, order, coef, intercept, dual, loss, first, last, gaps
-):
+def sum_gaps(problem, order, model, first, last, gaps):
     """Add the exact gap terms of the rows in ``order`` to ``gaps``."""
-    labels, positive, _ = target
+    data, upper, _, _ = problem
+    rows, codes, (labels, positive, _), loss, _ = data
+    coef, intercept, dual, _ = model
     scores = np.empty(positive.size, coef.dtype)
     due = np.empty(positive.size, np.bool_)
     due[:] = True
     for i in order:
         if upper[i] <= 0.0:
             continue
-        values, indices = get_row(rows, i)
-        _due_scores(
-            values, indices, codes, i, coef, intercept, first, last, due, scores
-        )
+        z = coded_row(rows, codes, i)
+        _due_scores(z, coef, intercept, first, last, due, scores)
         for c in range(first, last):
             y = 1.0 if labels[i] == positive[c] else -1.0
             gaps[c] += gap_term(loss, y * scores[c], dual[i, c], upper[i])
 
 
 @jit
-def sum_gaps_crammer_singer(rows, codes, target, upper, order, coef, intercept, dual):
+def sum_gaps_crammer_singer(problem, order, model):
     """Return the sum of the exact gap terms of the rows in ``order``."""
-    labels, _, _ = target
+    data, upper, _, _ = problem
+    rows, codes, (labels, _, _), _, _ = data
+    coef, intercept, dual, _ = model
     n_scores = coef.shape[1]
     scores = np.empty(n_scores, coef.dtype)
     total = 0.0
     for i in order:
         if upper[i] > 0.0:
-            values, indices = get_row(rows, i)
-            row_scores(values, indices, codes, i, coef, intercept, 0, n_scores, scores)
+            z = coded_row(rows, codes, i)
+            row_scores(z, coef, intercept, 0, n_scores, scores)
             total += crammer_singer_gap_term(scores, labels[i], dual[i], upper[i])
     return total
 
 
 @jit
-def weights_from_dual(
-    rows, codes, target, order, coef, intercept, dual, strategy, intercept_step
-):
+def weights_from_dual(problem, order, model):
     """Add sum_i a_i y_i z_i over the rows in ``order`` to the weights."""
-    labels, positive, _ = target
+    data, _, _, intercept_step = problem
+    rows, codes, (labels, positive, _), _, strategy = data
+    coef, intercept, dual, _ = model
     for i in order:
-        values, indices = get_row(rows, i)
+        z = coded_row(rows, codes, i)
         for c in range(positive.size):
             a = np.float64(dual[i, c])
             if strategy == ONE_VS_REST and labels[i] != positive[c]:
                 a = -a
             if a != 0.0:
-                add_to_class(
-                    values, indices, codes, i, c, a, coef, intercept, intercept_step
-                )
+                add_to_class(z, c, a, coef, intercept, intercept_step)

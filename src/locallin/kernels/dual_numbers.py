@@ -27,7 +27,7 @@ import numpy as np
 
 from locallin.kernels._jit import jit
 from locallin.kernels.linear import add_to_class
-from locallin.kernels.rows import dot, get_row, part
+from locallin.kernels.rows import Codes, Rows, coded_row, dot, part
 
 _LONGEST_REST = 8
 
@@ -39,6 +39,17 @@ class Conjugate(NamedTuple):
     high: np.ndarray
     ridge: np.ndarray
     flat: float
+
+
+class NumberProblem(NamedTuple):
+    """The problem above: rows and codes, y_i, conjugates, |z_i|^2, and B^2."""
+
+    rows: Rows
+    codes: Codes
+    wanted: np.ndarray
+    conjugate: Conjugate
+    norms: np.ndarray
+    intercept_step: float
 
 
 @jit
@@ -68,7 +79,8 @@ def _gap_term(conjugate, i, residual, a):
 
 
 @jit(inner=True)
-def _score(values, indices, codes, i, coef, intercept, c):
+def _score(z, coef, intercept, c):
+    values, indices, codes, i = z
     total = 0.0
     start = codes.indptr[i]
     for p in range(start, codes.indptr[i + 1]):
@@ -79,34 +91,29 @@ def _score(values, indices, codes, i, coef, intercept, c):
 
 
 @jit
-def number_dual_epoch(
-    rows, codes, wanted, conjugate, norms, order, coef, intercept, c, dual, rest,
-    intercept_step,
-):  # fmt: skip
+def number_dual_epoch(problem, order, model, c):
     """One pass of coordinate descent over the rows in ``order``, for score c.
 
     Parameters
     ----------
-    wanted, norms : arrays of shape (n,)
-        y_i and |z_i|^2.
-    dual : array of shape (n, n_scores), updated
-    rest : uint8 array of shape (n, 2), updated
-        Epochs still to rest, and the length of the last rest.
+    problem : NumberProblem
+    model : DualState
 
     Returns
     -------
     float
         Sum of the gap terms met on the way.
     """
+    rows, codes, wanted, conjugate, norms, intercept_step = problem
+    coef, intercept, dual, rest = model
     low, high, ridge, flat = conjugate
     gap = 0.0
     for i in order:
         if rest[i, 0] > 0:
             rest[i, 0] -= 1
             continue
-        values, indices = get_row(rows, i)
-        score = _score(values, indices, codes, i, coef, intercept, c)
-        residual = score - wanted[i]
+        z = coded_row(rows, codes, i)
+        residual = _score(z, coef, intercept, c) - wanted[i]
         a = np.float64(dual[i, c])
         gap += max(_gap_term(conjugate, i, residual, a), 0.0)
         bend = norms[i] + ridge[i]
@@ -120,19 +127,18 @@ def number_dual_epoch(
             dual[i, c] = new
             # What was stored, not what was meant: w stays the sum of a z.
             change = np.float64(dual[i, c]) - a
-            add_to_class(
-                values, indices, codes, i, c, change, coef, intercept, intercept_step
-            )
+            add_to_class(z, c, change, coef, intercept, intercept_step)
     return gap
 
 
 @jit
-def sum_number_gaps(rows, codes, wanted, conjugate, order, coef, intercept, c, dual):
+def sum_number_gaps(problem, order, model, c):
     """Sum of the exact gap terms of the rows in ``order``, for score c."""
+    rows, codes, wanted, conjugate, _, _ = problem
+    coef, intercept, dual, _ = model
     gap = 0.0
     for i in order:
-        values, indices = get_row(rows, i)
-        score = _score(values, indices, codes, i, coef, intercept, c)
+        score = _score(coded_row(rows, codes, i), coef, intercept, c)
         gap += _gap_term(conjugate, i, score - wanted[i], np.float64(dual[i, c]))
     return gap
 
@@ -141,10 +147,8 @@ def sum_number_gaps(rows, codes, wanted, conjugate, order, coef, intercept, c, d
 def weights_from_numbers(rows, codes, order, coef, intercept, dual, intercept_step):
     """Add sum_i a_i z_i over the rows in ``order`` to the weights of all scores."""
     for i in order:
-        values, indices = get_row(rows, i)
+        z = coded_row(rows, codes, i)
         for c in range(dual.shape[1]):
             a = np.float64(dual[i, c])
             if a != 0.0:
-                add_to_class(
-                    values, indices, codes, i, c, a, coef, intercept, intercept_step
-                )
+                add_to_class(z, c, a, coef, intercept, intercept_step)

@@ -23,7 +23,7 @@ from locallin.kernels.coding import (
     soft_assignment,
     soft_assignment_by_anchor,
 )
-from locallin.kernels.joint import Derivatives, slopes_and_pulls
+from locallin.kernels.joint import Derivatives, Parameters, slopes_and_pulls
 from locallin.kernels.linear import (
     DECAY,
     MEAN_SCALE,
@@ -38,7 +38,7 @@ from locallin.kernels.linear import (
     step_class,
 )
 from locallin.kernels.losses import loss_curvature
-from locallin.kernels.rows import Codes, dot, get_row, squared_norm
+from locallin.kernels.rows import CodedRow, Codes, dot, get_row, squared_norm
 
 # One more scalar of the lazy steps in ``state``.
 ANCHOR_MIX = 4
@@ -47,6 +47,13 @@ ANCHOR_MIX = 4
 def fresh_state(t: float) -> np.ndarray:
     """Scalars at time t with nothing to settle."""
     return np.array([t, 1.0, 1.0, 0.0, 0.0])
+
+
+class JointIterate(NamedTuple):
+    """The current parameters and their running average, updated in place."""
+
+    parameters: Parameters
+    means: Parameters
 
 
 class AnchorMoves(NamedTuple):
@@ -73,13 +80,12 @@ def settle_anchors(anchors, mean_anchors, state, average):
 
 
 @jit
-def settle_all(parameters, means, state, average):
+def settle_all(iterate, state, average):
     """Write all scalars of ``state`` into the arrays: it becomes (t, 1, 1, 0, 0)."""
+    parameters, means = iterate
     settle_anchors(parameters.anchors, means.anchors, state, average)
-    iterate = Iterate(
-        parameters.coef, parameters.intercept, means.coef, means.intercept
-    )
-    settle(iterate, state, average, 0, parameters.coef.shape[1])
+    models = Iterate(parameters.coef, parameters.intercept, means.coef, means.intercept)
+    settle(models, state, average, 0, parameters.coef.shape[1])
 
 
 @jit
@@ -123,21 +129,19 @@ def _code_row(values, indices, anchors, norms, objective, room):
 
 
 @jit
-def _step_models(phi, phi_indices, codes, slopes, weight, iterate, state, plan):
+def _step_models(z, slopes, weight, models, state, plan):
     """The step of the local models for one row; returns the new scale of W."""
     schedule, curvature = plan
     clock = state[T] + schedule.t0
     eta = 1.0 / (schedule.alpha * clock)
     if curvature > 0.0 and weight > 0.0:
-        norm = feature_norm(phi, codes, 0, schedule.intercept_step)
+        norm = feature_norm(z.values, z.codes, z.i, schedule.intercept_step)
         eta = min(eta, 1.0 / (curvature * weight * norm))
     shrunk = state[SCALE] * (1.0 - 1.0 / clock)
     for c in range(slopes.shape[1]):
         if slopes[0, c] != 0.0:
-            step_class(
-                phi, phi_indices, codes, 0, c, -eta * slopes[0, c],
-                iterate, shrunk, state[MIX], schedule,
-            )  # fmt: skip
+            delta = -eta * slopes[0, c]
+            step_class(z, c, delta, models, shrunk, state[MIX], schedule)
     return shrunk
 
 
@@ -154,17 +158,14 @@ def _advance(state, shrunk, average):
 
 
 @jit
-def joint_sgd_steps(
-    rows, target, order, parameters, means, state, schedule, objective, moves
-):
+def joint_sgd_steps(rows, target, order, iterate, state, schedule, objective, moves):
     """One step for each row named in ``order``.
 
     Parameters
     ----------
     rows : tuple of Rows
         As anchors and as local models see them.
-    parameters, means : Parameters
-        The iterate and its average, updated.
+    iterate : JointIterate
     state : array (t, scale, mean_scale, mix, anchor_mix), updated
     objective : CodedLoss
     moves : AnchorMoves
@@ -175,8 +176,9 @@ def joint_sgd_steps(
         Sums over rows of the loss, the number of active anchors, the perplexity.
     """
     x_rows, phi_rows = rows
+    parameters, means = iterate
     coef, intercept, anchors = parameters
-    iterate = Iterate(coef, intercept, means.coef, means.intercept)
+    models = Iterate(coef, intercept, means.coef, means.intercept)
     m, n_scores, _ = coef.shape
     n_neighbors = moves.n_neighbors
     plan = schedule, loss_curvature(objective.loss)
@@ -211,9 +213,8 @@ def joint_sgd_steps(
         total += sums[0]
         active += sums[1]
         spread += sums[2]
-        shrunk = _step_models(
-            phi, phi_indices, codes, out.slopes, target.weights[i], iterate, state, plan
-        )
+        z = CodedRow(phi, phi_indices, codes, 0)
+        shrunk = _step_models(z, out.slopes, target.weights[i], models, state, plan)
         if moves.rate > 0.0:
             rate = moves.rate * schedule.t0 / (state[T] + schedule.t0)
             for p in range(k):
@@ -229,5 +230,5 @@ def joint_sgd_steps(
                     norms[j] = squared_norm(anchors[j])
         _advance(state, shrunk, schedule.average)
         if state[SCALE] < SMALLEST_SCALE or state[MEAN_SCALE] < SMALLEST_SCALE:
-            settle_all(parameters, means, state, schedule.average)
+            settle_all(iterate, state, schedule.average)
     return total, active, spread

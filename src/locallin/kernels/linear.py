@@ -30,6 +30,7 @@ from locallin.kernels.rows import (
     Codes,
     Rows,
     add_scaled,
+    coded_row,
     get_row,
     n_rows,
     part,
@@ -64,6 +65,19 @@ class Target(NamedTuple):
     weights: np.ndarray
 
 
+class DataTerm(NamedTuple):
+    """The sum of losses in the objective: rows, their codes and targets, and the loss.
+
+    ``strategy`` is ONE_VS_REST or CRAMMER_SINGER.
+    """
+
+    rows: Rows
+    codes: Codes
+    target: Target
+    loss: int
+    strategy: int
+
+
 class Iterate(NamedTuple):
     """The current weights and their running average, updated in place."""
 
@@ -82,6 +96,7 @@ class Schedule(NamedTuple):
     average: bool
 
 
+# The compiler drops the other branch where it looks at an argument, not into a tuple.
 @jit(inner=True)
 def feature_norm(values, codes, i, intercept_step):
     """|z|^2 of z = g (x) [x; B]."""
@@ -98,8 +113,9 @@ def feature_norm(values, codes, i, intercept_step):
 
 
 @jit(inner=True)
-def add_to_class(values, indices, codes, i, c, delta, coef, intercept, intercept_step):
+def add_to_class(z, c, delta, coef, intercept, intercept_step):
     """W_c += delta * g x^T and b_c += delta * g B^2 (eq. 11-12)."""
+    values, indices, codes, i = z
     start = codes.indptr[i]
     for p in range(start, codes.indptr[i + 1]):
         j = codes.indices[p]
@@ -128,18 +144,13 @@ def settle(iterate, state, average, first, last):
 
 
 @jit(inner=True)
-def step_class(values, indices, codes, i, c, delta, iterate, scale, mix, schedule):
+def step_class(z, c, delta, iterate, scale, mix, schedule):
     """Change W_c by delta g x^T; what is stored is W / scale, and the average."""
-    delta = delta / scale
-    add_to_class(
-        values, indices, codes, i, c, delta,
-        iterate.coef, iterate.intercept, schedule.intercept_step,
-    )  # fmt: skip
+    delta, constant = delta / scale, schedule.intercept_step
+    coef, intercept, mean_coef, mean_intercept = iterate
+    add_to_class(z, c, delta, coef, intercept, constant)
     if schedule.average:
-        add_to_class(
-            values, indices, codes, i, c, -mix * delta,
-            iterate.mean_coef, iterate.mean_intercept, schedule.intercept_step,
-        )  # fmt: skip
+        add_to_class(z, c, -mix * delta, mean_coef, mean_intercept, constant)
 
 
 @jit(inner=True)
@@ -152,38 +163,35 @@ def _rival(scores, label):
 
 
 @jit
-def sgd_steps(
-    rows, codes, target, order, iterate, state, schedule, loss, strategy, first, last
-):
+def sgd_steps(data, order, iterate, state, schedule, first, last):
     """One step for each row named in ``order``, for the scores first..last.
 
     Parameters
     ----------
+    data : DataTerm
+        With CRAMMER_SINGER first..last are all scores.
     state : array (t, scale, mean_scale, mix), updated
-    strategy : ONE_VS_REST, or CRAMMER_SINGER (then first..last are all scores)
 
     Returns
     -------
     float
         Sum of the losses met on the way, each taken before its own step.
     """
-    labels, positive, weights = target
+    rows, codes, (labels, positive, weights), loss, strategy = data
     curvature = loss_curvature(loss)
     scores = np.empty(positive.size, iterate.coef.dtype)
     total = 0.0
     for i in order:
-        values, indices = get_row(rows, i)
-        row_scores(
-            values, indices, codes, i, iterate.coef, iterate.intercept,
-            first, last, scores,
-        )  # fmt: skip
+        z = coded_row(rows, codes, i)
+        row_scores(z, iterate.coef, iterate.intercept, first, last, scores)
         weight = weights[i]
         t, scale = state[T], state[SCALE]
         clock = t + schedule.t0
         eta = weight / (schedule.alpha * clock)
         if curvature > 0.0 and weight > 0.0:
             # No single step may overshoot its own row's minimum.
-            reach = curvature * feature_norm(values, codes, i, schedule.intercept_step)
+            norm = feature_norm(z.values, codes, i, schedule.intercept_step)
+            reach = curvature * norm
             eta = min(eta, 1.0 / reach if strategy == ONE_VS_REST else 0.5 / reach)
         shrunk = scale * (1.0 - 1.0 / clock)
         if strategy == ONE_VS_REST:
@@ -193,10 +201,8 @@ def sgd_steps(
                 total += weight * loss_value(loss, margin)
                 slope = loss_slope(loss, margin)
                 if slope != 0.0 and weight > 0.0:
-                    step_class(
-                        values, indices, codes, i, c, -eta * slope * y,
-                        iterate, shrunk, state[MIX], schedule,
-                    )  # fmt: skip
+                    delta = -eta * slope * y
+                    step_class(z, c, delta, iterate, shrunk, state[MIX], schedule)
         else:
             own = labels[i]
             rival = _rival(scores, own)
@@ -205,10 +211,8 @@ def sgd_steps(
             slope = loss_slope(loss, margin)
             if slope != 0.0 and weight > 0.0:
                 for c, y in ((own, 1.0), (rival, -1.0)):
-                    step_class(
-                        values, indices, codes, i, c, -eta * slope * y,
-                        iterate, shrunk, state[MIX], schedule,
-                    )  # fmt: skip
+                    delta = -eta * slope * y
+                    step_class(z, c, delta, iterate, shrunk, state[MIX], schedule)
         state[T], state[SCALE] = t + 1.0, shrunk
         if schedule.average:
             share = (1.0 + DECAY) / (t + 2.0 + DECAY)
@@ -220,16 +224,14 @@ def sgd_steps(
 
 
 @jit
-def sum_losses(
-    rows, codes, target, order, coef, intercept, loss, strategy, first, last
-):
+def sum_losses(data, order, coef, intercept, first, last):
     """Weighted sum of the losses of the rows in ``order`` for scores first..last."""
-    labels, positive, weights = target
+    rows, codes, (labels, positive, weights), loss, strategy = data
     scores = np.empty(positive.size, coef.dtype)
     total = 0.0
     for i in order:
-        values, indices = get_row(rows, i)
-        row_scores(values, indices, codes, i, coef, intercept, first, last, scores)
+        z = coded_row(rows, codes, i)
+        row_scores(z, coef, intercept, first, last, scores)
         if strategy == ONE_VS_REST:
             for c in range(first, last):
                 y = 1.0 if labels[i] == positive[c] else -1.0

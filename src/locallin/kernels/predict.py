@@ -5,12 +5,13 @@ from typing import NamedTuple
 import numpy as np
 
 from locallin.kernels._jit import jit
-from locallin.kernels.rows import dot, dot4, get_row, n_rows, part
+from locallin.kernels.rows import coded_row, dot, dot4, get_row, n_rows, part
 
 
 @jit(inner=True)
-def row_scores(values, indices, codes, i, coef, intercept, first, last, out):
+def row_scores(z, coef, intercept, first, last, out):
     """Scores of one row for the classes first..last, written to out[first:last]."""
+    values, indices, codes, i = z
     out[first:last] = 0.0
     start = codes.indptr[i]
     for p in range(start, codes.indptr[i + 1]):
@@ -35,8 +36,8 @@ def csr_scores(rows, codes, coef, intercept, out):
     """Scores of CSR rows, one row after another."""
     n_scores = coef.shape[1]
     for i in range(n_rows(rows)):
-        values, indices = get_row(rows, i)
-        row_scores(values, indices, codes, i, coef, intercept, 0, n_scores, out[i])
+        z = coded_row(rows, codes, i)
+        row_scores(z, coef, intercept, 0, n_scores, out[i])
 
 
 class Entries(NamedTuple):

@@ -56,6 +56,18 @@ class Codes(NamedTuple):
     values: np.ndarray
 
 
+class CodedRow(NamedTuple):
+    """Row i and its codes, which stand for z = g (x) [x; B]: z is never formed.
+
+    ``values`` and ``indices`` are as ``get_row`` returns them.
+    """
+
+    values: np.ndarray
+    indices: np.ndarray | None
+    codes: Codes
+    i: int
+
+
 def n_expanded(d: int, kind: int | None) -> int:
     """Number of features made of d coordinates."""
     if kind is None:
@@ -126,6 +138,13 @@ def _get_row(rows, i):
     if isinstance(indices, types.NoneType):
         return dense
     return local if isinstance(indices, types.Integer) else csr
+
+
+@jit(inline=True)
+def coded_row(rows, codes, i):
+    """Row i with its codes."""
+    values, indices = get_row(rows, i)
+    return CodedRow(values, indices, codes, i)
 
 
 def n_rows(rows):

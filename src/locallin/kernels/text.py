@@ -5,6 +5,8 @@ doubles. One that is hard to read is left to others: its bits are those of a NaN
 tells where it stands.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from locallin.kernels._jit import jit
@@ -218,8 +220,20 @@ def _index(text, start):
     return index, start
 
 
+class ParsedLines(NamedTuple):
+    """Bits of the labels, and ends of the rows among the entries.
+
+    Of the entries the indices of the features, and bits of their values.
+    """
+
+    labels: np.ndarray
+    ends: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
 @jit(reorder=False)
-def parse_libsvm(text, start, n_rows, first, n_features, labels, ends, indices, values):
+def parse_libsvm(text, start, n_rows, first, n_features, out):
     """Read rows until there are enough of them.
 
     Parameters
@@ -233,9 +247,8 @@ def parse_libsvm(text, start, n_rows, first, n_features, labels, ends, indices, 
         Index of the first feature.
     n_features : int
         Number of features.
-    labels, ends, indices, values : arrays
-        Written to: bits of the labels, ends of the rows among the entries, indices of
-        the features, bits of their values.
+    out : ParsedLines
+        Written to.
 
     Returns
     -------
@@ -244,6 +257,7 @@ def parse_libsvm(text, start, n_rows, first, n_features, labels, ends, indices, 
     good : bool
         Whether the line at the position, if there is one, may be as it should be.
     """
+    labels, ends, indices, values = out
     row = entry = 0
     while start < len(text) and row < n_rows:
         place = _next_word(text, start)

@@ -6,11 +6,14 @@ summed over the scores of a one-vs-rest problem.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from locallin.engine.parallel import in_threads, score_ranges
 from locallin.kernels.dual import (
+    DualProblem,
+    DualState,
     dual_epoch,
     dual_epoch_crammer_singer,
     sum_gaps,
@@ -19,6 +22,7 @@ from locallin.kernels.dual import (
 )
 from locallin.kernels.linear import (
     CRAMMER_SINGER,
+    DataTerm,
     Iterate,
     Schedule,
     T,
@@ -80,6 +84,11 @@ class Problem:
         return self.intercept_scaling**2
 
     @property
+    def data_term(self) -> DataTerm:
+        """The sum of losses, as kernels take it."""
+        return DataTerm(self.rows, self.codes, self.target, self.loss, self.strategy)
+
+    @property
     def ranges(self) -> list[tuple[int, int]]:
         """Ranges of scores that threads work on independently."""
         if self.strategy == CRAMMER_SINGER:
@@ -114,16 +123,8 @@ class Problem:
         order = self.visits if order is None else order
         total = 0.0
         for chunk in self.chunks(order):
-            data = self.rows, self.codes, self.target, chunk, coef, intercept
-            total += sum(
-                in_threads(
-                    lambda *bounds, data=data: sum_losses(
-                        *data, self.loss, self.strategy, *bounds
-                    ),
-                    self.ranges,
-                    self.n_jobs,
-                )
-            )
+            work = partial(sum_losses, self.data_term, chunk, coef, intercept)
+            total += sum(in_threads(work, self.ranges, self.n_jobs))
         return float(self.penalty(coef, intercept).sum() + total / len(order))
 
 
@@ -241,11 +242,9 @@ def solve_sgd(
 
 def _sgd_chunk(problem, chunk, iterate, states, schedule) -> float:
     def work(first, last, state):
-        return sgd_steps(
-            problem.rows, problem.codes, problem.target, chunk, iterate, state,
-            schedule, problem.loss, problem.strategy, first, last,
-        )  # fmt: skip
+        return sgd_steps(data, chunk, iterate, state, schedule, first, last)
 
+    data = problem.data_term
     tasks = [(*r, s) for r, s in zip(problem.ranges, states, strict=True)]
     return sum(in_threads(work, tasks, problem.n_jobs))
 
@@ -364,22 +363,20 @@ class _DualDescent:
         n, n_scores = len(problem.target.labels), problem.n_scores
         self._problem = problem
         self.coef, self.intercept = problem.zeros()
-        self._upper = problem.target.weights / (problem.alpha * problem.n_rows)
-        self._norms = feature_norms(problem.rows, problem.codes, problem.intercept_step)
+        upper = problem.target.weights / (problem.alpha * problem.n_rows)
+        constant = problem.intercept_step
+        norms = feature_norms(problem.rows, problem.codes, constant)
+        self._terms = DualProblem(problem.data_term, upper, norms, constant)
         self.busy = np.ones(n_scores, bool)
         if dual is None:
             self.dual = np.zeros((n, n_scores), self.coef.dtype)
         else:
-            self.dual = _into_box(dual, self._upper, problem)
-            weights_from_dual(
-                problem.rows, problem.codes, problem.target, problem.visits,
-                self.coef, self.intercept, self.dual, problem.strategy,
-                problem.intercept_step,
-            )  # fmt: skip
-        self._data = problem.rows, problem.codes, problem.target, self._upper
+            self.dual = _into_box(dual, upper, problem)
         self._is_joint = problem.strategy == CRAMMER_SINGER
-        shape = (n, 2) if self._is_joint else (n, n_scores, 2)
-        self._rest = np.zeros(shape, np.uint8)
+        rest = np.zeros((n, 2) if self._is_joint else (n, n_scores, 2), np.uint8)
+        self._model = DualState(self.coef, self.intercept, self.dual, rest)
+        if dual is not None:
+            weights_from_dual(self._terms, problem.visits, self._model)
 
     def run(self, order: np.ndarray) -> np.ndarray:
         """One pass in this order; the gap terms met on the way, of each score."""
@@ -389,44 +386,34 @@ class _DualDescent:
         return gaps
 
     def _descend(self, chunk, gaps) -> None:
-        problem = self._problem
-        model = self.coef, self.intercept, self.dual, self._rest
+        problem, terms, model = self._problem, self._terms, self._model
         if self._is_joint:
-            gaps[0] += dual_epoch_crammer_singer(
-                *self._data, self._norms, chunk, *model, problem.intercept_step
-            )
+            gaps[0] += dual_epoch_crammer_singer(terms, chunk, model)
             return
 
-        def work(*bounds):
-            scalars = problem.loss, problem.intercept_step
-            dual_epoch(
-                *self._data, self._norms, chunk, *model, self.busy, *scalars, *bounds,
-                gaps,
-            )  # fmt: skip
+        def work(first, last):
+            dual_epoch(terms, chunk, model, self.busy, first, last, gaps)
 
         in_threads(work, problem.ranges, problem.n_jobs)
 
     def values(self) -> np.ndarray:
         """Dual objective of each score."""
         model = self.coef, self.intercept, self.dual
-        return _dual_values(self._problem, *model, self._upper)
+        return _dual_values(self._problem, *model, self._terms.upper)
 
     def exact_gaps(self) -> np.ndarray:
         """Duality gap of each score; where the loss is joint, of all in the first."""
-        problem = self._problem
-        model = self.coef, self.intercept, self.dual
+        problem, terms, model = self._problem, self._terms, self._model
         gaps = np.zeros(problem.n_scores)
         for chunk in problem.chunks(problem.visits):
             if self._is_joint:
-                gaps[0] += sum_gaps_crammer_singer(*self._data, chunk, *model)
+                gaps[0] += sum_gaps_crammer_singer(terms, chunk, model)
                 continue
-            in_threads(
-                lambda first, last, chunk=chunk: sum_gaps(
-                    *self._data, chunk, *model, problem.loss, first, last, gaps
-                ),
-                problem.ranges,
-                problem.n_jobs,
-            )
+
+            def work(first, last, chunk=chunk):
+                sum_gaps(terms, chunk, model, first, last, gaps)
+
+            in_threads(work, problem.ranges, problem.n_jobs)
         return problem.alpha * gaps
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 
 from locallin.engine.parallel import in_threads
+from locallin.kernels.dual import DualState
 from locallin.kernels.dual_numbers import (
     Conjugate,
+    NumberProblem,
     number_dual_epoch,
     sum_number_gaps,
     weights_from_numbers,
@@ -49,6 +51,8 @@ class NumberDescent:
         self._problem = problem
         self.coef, self.intercept = problem.zeros()
         upper = problem.target.weights / (problem.alpha * problem.n_rows)
+        constant = problem.intercept_step
+        norms = feature_norms(problem.rows, problem.codes, constant)
         assert problem.loss_parameters is not None
         self._conjugates = [
             conjugate_of(problem.loss, parameter, upper)
@@ -56,8 +60,10 @@ class NumberDescent:
         ]
         # One score after the other, each in one piece.
         self._wanted = np.ascontiguousarray(problem.target.labels.T, float)
-        self._norms = feature_norms(problem.rows, problem.codes, problem.intercept_step)
-        self._rest = np.zeros((n_scores, n, 2), np.uint8)
+        self._terms = [
+            NumberProblem(problem.rows, problem.codes, *of_score, norms, constant)
+            for of_score in zip(self._wanted, self._conjugates, strict=True)
+        ]
         self.busy = np.ones(n_scores, bool)
         self.dual = np.zeros((n, n_scores), self.coef.dtype)
         if dual is not None:
@@ -66,23 +72,20 @@ class NumberDescent:
             self.dual[upper <= 0] = 0.0
             weights_from_numbers(
                 problem.rows, problem.codes, problem.visits,
-                self.coef, self.intercept, self.dual, problem.intercept_step,
+                self.coef, self.intercept, self.dual, constant,
             )  # fmt: skip
+        self._models = [
+            DualState(self.coef, self.intercept, self.dual, rest)
+            for rest in np.zeros((n_scores, n, 2), np.uint8)
+        ]
 
     def run(self, order: np.ndarray) -> np.ndarray:
         """One pass in this order; the gap terms met on the way, of each score."""
-        problem = self._problem
-        chunks = problem.chunks(order)
+        chunks = self._problem.chunks(order)
 
         def descend(c):
-            return sum(
-                number_dual_epoch(
-                    problem.rows, problem.codes, self._wanted[c], self._conjugates[c],
-                    self._norms, chunk, self.coef, self.intercept, c, self.dual,
-                    self._rest[c], problem.intercept_step,
-                )
-                for chunk in chunks
-            )  # fmt: skip
+            terms, model = self._terms[c], self._models[c]
+            return sum(number_dual_epoch(terms, chunk, model, c) for chunk in chunks)
 
         return self._by_score(descend, np.flatnonzero(self.busy))
 
@@ -92,13 +95,8 @@ class NumberDescent:
         chunks = problem.chunks(problem.visits)
 
         def measure(c):
-            return sum(
-                sum_number_gaps(
-                    problem.rows, problem.codes, self._wanted[c], self._conjugates[c],
-                    chunk, self.coef, self.intercept, c, self.dual,
-                )
-                for chunk in chunks
-            )  # fmt: skip
+            terms, model = self._terms[c], self._models[c]
+            return sum(sum_number_gaps(terms, chunk, model, c) for chunk in chunks)
 
         return problem.alpha * self._by_score(measure, np.arange(problem.n_scores))
 

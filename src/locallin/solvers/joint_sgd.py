@@ -9,6 +9,7 @@ from locallin.engine.matrix import as_rows, encode
 from locallin.kernels.joint import Parameters
 from locallin.kernels.joint_sgd import (
     AnchorMoves,
+    JointIterate,
     fresh_state,
     joint_sgd_steps,
     settle_all,
@@ -58,6 +59,7 @@ def solve_joint_sgd(
     schedule = Schedule(problem.alpha, max(t0, 2.0), problem.intercept_step, average)
     state = fresh_state(t)
     moves = AnchorMoves(problem.coding.n_neighbors, anchor_rate, anchor_reach)
+    iterate = JointIterate(start, means)
     order = problem.visits.copy()
     solution = JointSolution(
         means,
@@ -71,7 +73,9 @@ def solve_joint_sgd(
         for epoch in range(1, max_iter + 1):
             if shuffle:
                 rng.shuffle(order)
-            sums = _sgd_epoch(problem, solution, order, state, schedule, moves)
+            sums = _sgd_epoch(
+                problem, iterate, importance, order, state, schedule, moves
+            )
             sums /= len(order)
             objective = sums[0] + problem.penalty(start)
             solution.note(objective, *sums[1:])
@@ -80,17 +84,17 @@ def solve_joint_sgd(
                 solution.converged = True
                 break
     except KeyboardInterrupt:
-        settle_all(start, means, state, average)
+        settle_all(iterate, state, average)
         solution.interrupted = True
     solution.clock = (float(state[T]), schedule.t0)
     return solution
 
 
 def _sgd_epoch(
-    problem: JointProblem, solution: JointSolution, order, state, schedule, moves
-) -> np.ndarray:
+    problem: JointProblem, iterate: JointIterate, importance, order, state, schedule,
+    moves,
+) -> np.ndarray:  # fmt: skip
     """One pass in this order; sums of losses, active anchors, perplexity."""
-    start, means = solution.iterate, solution.parameters
     anchor_rows = model_rows = as_rows(problem.X)
     if problem.features is not problem.X:
         model_rows = as_rows(problem.features)
@@ -100,12 +104,13 @@ def _sgd_epoch(
     totals = np.zeros(3)
     for piece in np.array_split(order, min(len(order), _PIECES)):
         totals += joint_sgd_steps(
-            rows, problem.target, piece, start, means, state, schedule, objective, moves
+            rows, problem.target, piece, iterate, state, schedule, objective, moves
         )
         if problem.diversity > 0.0:
-            settle_all(start, means, state, schedule.average)
-            _diversify(problem, start, solution.importance, piece, state, schedule)
-    settle_all(start, means, state, schedule.average)
+            settle_all(iterate, state, schedule.average)
+            parameters = iterate.parameters
+            _diversify(problem, parameters, importance, piece, state, schedule)
+    settle_all(iterate, state, schedule.average)
     return totals
 
 
