@@ -12,7 +12,6 @@ from locallin.kernels.coding import (
     ActiveAnchors,
     adaptive_codes,
     anchor_distances,
-    csr_products,
     nearest_anchors,
     sort_by_anchor,
     weigh,
@@ -23,7 +22,7 @@ from locallin.kernels.groups import (
     members_by_group,
     write_panels,
 )
-from locallin.kernels.products import row_products
+from locallin.kernels.products import csr_products, row_products
 from locallin.kernels.rows import Codes, Rows, squared_row_norms
 
 # Rows that go through the kernels together: their products with the anchors

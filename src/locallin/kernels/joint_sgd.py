@@ -18,11 +18,10 @@ from locallin.kernels.coding import (
     ADAPTIVE,
     SOFT_ASSIGNMENT,
     adaptive,
-    all_distances,
-    smallest,
     soft_assignment,
     soft_assignment_by_anchor,
 )
+from locallin.kernels.distances import all_distances, smallest
 from locallin.kernels.joint import Derivatives, Parameters, slopes_and_pulls
 from locallin.kernels.linear import (
     DECAY,

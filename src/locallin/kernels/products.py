@@ -10,6 +10,7 @@ import numpy as np
 
 from locallin.kernels._jit import jit
 from locallin.kernels.predict import add_four_rows
+from locallin.kernels.rows import dot, get_row, n_rows
 
 # Rows of fewer numbers than this are too short for sums over them to use the vector
 # registers well: many products of a row are summed side by side instead.
@@ -155,3 +156,16 @@ def _add_up(X, panel, first, last, out):
             q += 1
         for r in range(min(4, n - i)):
             out[i + r, first:last] = sums[r]
+
+
+@jit
+def csr_products(rows, anchors, out):
+    """Inner products of CSR rows with the anchors.
+
+    The anchors are the outer loop, so that one of them stays in the cache while
+    the block of rows passes by.
+    """
+    for j in range(anchors.shape[0]):
+        for i in range(n_rows(rows)):
+            values, indices = get_row(rows, i)
+            out[i, j] = dot(values, indices, anchors[j])
