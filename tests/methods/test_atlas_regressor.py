@@ -54,6 +54,16 @@ def test_one_full_chart_is_kernel_ridge_regression(flat):
     assert_allclose(model.dual_coef_.sum(), 0, atol=1e-10)  # the intercept is best
 
 
+def test_weights_are_repetitions(helix):
+    X, y, X_test, _, atlas = helix
+    counts = np.random.RandomState(0).randint(3, size=len(y))
+    settings = {"sigma": 1.0, "gamma": 0.5, "alpha": 1e-3}
+    weighted = AtlasRegressor(atlas, **settings).fit(X, y, counts)
+    several = np.repeat(np.arange(len(y)), counts)
+    repeated = AtlasRegressor(atlas, **settings).fit(X[several], y[several])
+    assert_allclose(weighted.predict(X_test), repeated.predict(X_test), atol=1e-7)
+
+
 def test_one_full_chart_is_support_vector_regression(flat):
     X, y, weights, atlas = flat
     sigma, alpha, epsilon = 2.0, 1e-3, 0.2
