@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
 # Their code searches for settings, fits many models, or starts a cluster.
 LONG = {
     *("README", "atlas", "choosing", "dask", "extending", "from_svc", "local"),
-    *("probabilities", "regression", "serving", "streams"),
+    *("probabilities", "regression", "serving", "start", "streams"),
 }
 MODULES = ("", ".coding", ".anchors", ".atlas", ".feature_maps", ".inspection")
 MODULES += (
