@@ -72,9 +72,20 @@ def test_extending_needs_no_private_name():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+    for target, place in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", page.read_text()):
         if "://" not in target:
-            assert (page.parent / target).exists(), target
+            found = page.parent / target if target else page
+            assert found.exists(), target
+            if place and found.suffix == ".md":
+                assert place in anchors_of(found), f"{target}#{place}"
+
+
+def anchors_of(page):
+    """Names of a page's headings, as code hosts and the site make them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {
+        re.sub(r"[^\w\- ]", "", one).strip().lower().replace(" ", "-") for one in titles
+    }
 
 
 @pytest.mark.parametrize("module", MODULES)
