@@ -27,13 +27,16 @@ demo: .venv/ready
 
 # Every estimator, kernel and command.
 test: .venv/ready
-	@echo "About eight minutes on two cores, a few more where kernels have to be compiled"
+	@echo "About four minutes on two cores, a few more where kernels have to be compiled"
 	$(BIN)/python -m pytest $(PARALLEL)
 
-# Every setting under scikit-learn's checks, clusters, browser, site, benchmarks.
+# Every setting under scikit-learn's checks, clusters, browser, site, benchmarks. Most of
+# what is in MORE runs in `make test` with other values, and as well side by side.
+MORE := tests/test_common.py tests/inspection tests/methods tests/solvers
 test-slow: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[docs]"
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow $(PARALLEL) $(MORE)
+	$(BIN)/python -m pytest -m slow $(addprefix --ignore=,$(MORE))
 
 test-all: test test-slow
 

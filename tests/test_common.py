@@ -139,7 +139,7 @@ def expected_failures(estimator):
     }
 
 
-# `make test` runs a check on every so many estimators, and they take turns.
+# `make test` runs a check on every fourth estimator, and they take turns.
 TURNS = 4
 
 

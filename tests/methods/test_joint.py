@@ -516,7 +516,9 @@ def test_batches_grow_where_there_are_steps_enough(n_rows, passes, size):
     assert SAPLClassifier(batch_size=7)._batch_size(n_rows, passes) == 7
 
 
-@pytest.mark.parametrize("metric", ["scale", "linear"])
+@pytest.mark.parametrize(
+    "metric", ["scale", pytest.param("linear", marks=pytest.mark.slow)]
+)
 def test_the_number_of_anchors_grows_with_a_metric(metric, moons):
     X, y = moons
     model = SAPLClassifier("auto", metric=metric, max_iter=5, random_state=0).fit(X, y)

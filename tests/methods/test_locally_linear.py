@@ -157,10 +157,14 @@ class TestTables:
         # Few rows take all members.
         assert len(model.model_.members_) == 3
 
-    def test_pickles_and_repeats(self, fitted):
+    @pytest.mark.slow
+    def test_repeats(self, fitted):
         model, frame, y = fitted
         again = clone(model).set_params(n_jobs=2).fit(frame, y)
         assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+    def test_pickles(self, fitted):
+        model, frame, _ = fitted
         loaded = pickle.loads(pickle.dumps(model))
         assert_array_equal(loaded.predict(frame), model.predict(frame))
 

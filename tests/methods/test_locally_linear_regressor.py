@@ -63,15 +63,20 @@ def numbers():
 
 
 def test_it_learns_a_table(fitted):
-    model, _, y = fitted
+    model, _, _ = fitted
     frame, truth = flats(seed=1)
     assert model.score(frame, truth) > 0.97
     assert {"r2", "standard_error", "seconds"} <= set(model.search_path_[0])
     assert len(model.search_path_) > 5
     assert list(model.feature_names_in_) == ["size", "year", "place"]
-    again = clone(model).fit(flats()[0], y)
-    assert_array_equal(again.predict(frame), model.predict(frame))
     assert model.chosen_["loss"] in ("squared", "huber")
+
+
+@pytest.mark.slow
+def test_it_repeats(fitted):
+    model, frame, y = fitted
+    again = clone(model).fit(frame, y)
+    assert_array_equal(again.predict(frame), model.predict(frame))
 
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9])

@@ -68,12 +68,7 @@ def noisy(n_rows, n_classes, seed=0):
     return X, np.minimum(y, n_classes - 1), shares
 
 
-@pytest.mark.in_turn
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("n_rows", [400, 1500])
-@pytest.mark.parametrize("n_classes", [2, 4])
-@pytest.mark.parametrize("name", MODELS)
-def test_every_classifier_has_calibrated_probabilities(name, n_classes, n_rows):
+def check_probabilities(name, n_classes, n_rows):
     X, y, _ = noisy(n_rows, n_classes)
     X_test, y_test, truth = noisy(2000, n_classes, seed=1)
     model = clone(MODELS[name])
@@ -94,6 +89,25 @@ def test_every_classifier_has_calibrated_probabilities(name, n_classes, n_rows):
     assert_array_equal(model.predict(X_test), model.classes_[winners.astype(int)])
     again = clone(model).fit(X, y)
     assert_array_equal(again.predict_proba(X_test), found)
+
+
+@pytest.mark.in_turn
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_every_classifier_has_calibrated_probabilities(name, n_classes):
+    check_probabilities(name, n_classes, 400)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize(
+    "name",
+    ["ll", *(pytest.param(n, marks=pytest.mark.slow) for n in MODELS if n != "ll")],
+)
+def test_many_rows_have_calibrated_probabilities(name, n_classes):
+    """A part of them is held out, once."""
+    check_probabilities(name, n_classes, 1500)
 
 
 def test_calibration_keeps_up_with_that_of_scikit_learn():
