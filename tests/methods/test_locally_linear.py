@@ -8,6 +8,7 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.datasets import make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -21,6 +22,7 @@ from locallin import (
     SAPLClassifier,
 )
 from locallin.engine.invariants import InvalidModelError
+from locallin.engine.progress import ending_by
 from locallin.inspection import explain
 from locallin.methods.choosing import Choosing, Trial
 from locallin.methods.settings import Choice, TrainingRows
@@ -257,7 +259,7 @@ def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, exp
     choosing._splits = [(np.arange(12_000), np.arange(100))]
     choosing._rows = rows
 
-    def attempt(self, choice):
+    def attempt(self, choice, end=np.inf):
         cost = costs.get(choice.n_anchors, 2.0)
         held = cost + noise * (choice.n_anchors != 16)
         trial = Trial(choice, 1, {}, 0.0, cost, held - held.mean() + cost)
@@ -404,3 +406,42 @@ def test_default_member_is_the_joint_method(blobs):
     X, y, _ = blobs
     model = EnsembleClassifier(n_members=1, random_state=0).fit(X, y)
     assert isinstance(model.members_[0], DULLSVMClassifier)
+
+
+class _Clock:
+    """A clock by which every look at it takes a second."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        self.now += 1.0
+        return self.now
+
+    perf_counter = monotonic
+
+
+def test_a_fit_ends_by_its_time(monkeypatch):
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    whole = LocallyLinearClassifier(n_members=1, random_state=0).fit(X, y)
+    clock = _Clock()
+    for name in ("methods.choosing", "methods.settings", "engine.progress"):
+        monkeypatch.setattr(f"locallin.{name}.time", clock)
+    monkeypatch.setattr(LocallyLinearClassifier, "_deadline", lambda *_: 1000.0)
+    model = LocallyLinearClassifier(n_members=1, random_state=0).fit(X, y)
+    assert 1 < len(model.search_path_) < len(whole.search_path_)
+    # The best of the trials that came to their end, and passes that there is time for.
+    chosen = {k: v for k, v in model.chosen_.items() if k != "passes"}
+    tried = [{k: trial[k] for k in chosen} for trial in model.search_path_]
+    assert chosen in tried
+    assert clock.now < 1100
+
+
+def test_work_ends_with_the_step_after_its_time():
+    X, y = make_moons(200, noise=0.3, random_state=0)
+    model = DULLSVMClassifier(4, max_iter=9, random_state=0)
+    with ending_by(-np.inf):
+        assert clone(model).fit(X, y).n_iter_ == 1
+    with ending_by(np.inf):
+        assert clone(model).fit(X, y).n_iter_ == 9
+    assert clone(model).fit(X, y).n_iter_ == 9

@@ -6,7 +6,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from math import inf
 from shutil import get_terminal_size
 
 from sklearn.exceptions import ConvergenceWarning
@@ -48,6 +50,20 @@ class _Screen:
 
 
 _SCREEN = _Screen()
+_end: ContextVar[float] = ContextVar("end", default=inf)
+
+
+@contextmanager
+def ending_by(deadline: float):
+    """Let work that begins in the block end at its first step after a time.
+
+    ``deadline`` is one of the monotonic clock.
+    """
+    token = _end.set(min(deadline, _end.get()))
+    try:
+        yield
+    finally:
+        _end.reset(token)
 
 
 def tell(text: str | Callable[[], str], verbose) -> None:
@@ -194,6 +210,7 @@ class Progress:
         name = type(estimator).__name__
         self._steps = Steps(name, n_steps, estimator.verbose, every=every)
         self._n_steps = n_steps
+        self._deadline = _end.get()
         self._task = FitTask(estimator if callbacks else None, n_steps, X, y, unit)
         if self._task.is_heard:
             self._task.begin_step()
@@ -214,10 +231,12 @@ class Progress:
     ) -> bool:
         """Tell of step ``number``, counted from one; True where it is the last one.
 
-        It is where ``last`` says so or a callback asks for it. ``attributes`` returns
-        the fitted attributes that the estimator would have, None where it would not be
-        fitted. A ``landmark`` has a line in any case.
+        It is where ``last`` says so, a callback asks for it, or time is up
+        (:func:`ending_by`). ``attributes`` returns the fitted attributes that the
+        estimator would have, None where it would not be fitted. A ``landmark`` has a
+        line in any case.
         """
+        last |= time.monotonic() >= self._deadline
         self._steps.step(number, text, last=last, landmark=landmark)
         if self._task.is_heard:
             last |= self._task.end_step(attributes)

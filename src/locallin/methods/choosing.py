@@ -18,8 +18,10 @@ from sklearn.model_selection import (
 )
 
 from locallin.anchors import choose_anchors
+from locallin.engine.progress import ending_by
 from locallin.methods.preparation import USUAL_COMPONENTS
 from locallin.methods.settings import (
+    LEAST_SECONDS,
     Choice,
     TrainingRows,
     encode,
@@ -46,6 +48,14 @@ MEMBERS = {0: 1, 1: 3, 2: 6}
 MOST_TRIALS = {0: 0, 1: 40, 2: 50}
 _WORTH_MEMBERS = 0.01
 _ROWS_FOR_MEMBERS = 4000
+# What a last fit may take longer than trials tell, and its passes over the rows where
+# there is no time for as many as were chosen.
+_SLOWER = 1.25
+_LEAST_PASSES = 2
+
+
+class _OutOfTime(Exception):
+    """A trial was under way when its time was up."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +67,7 @@ class Trial:
 
     choice: Choice
     n_members: int
-    figures: dict[str, float]
+    figures: dict[str, Any]
     seconds: float
     cost: float
     costs: np.ndarray = field(repr=False, compare=False)
@@ -121,17 +131,28 @@ class Choosing:
     effort : int
         How much is tried.
     deadline : float
-        Time of the monotonic clock after which nothing new is tried.
+        Time of the monotonic clock by which the search has come to its end, and with
+        it the fit of a member to all rows if ``fits_all``. A trial that is under way
+        then is forgotten, unless it is the first.
     n_jobs : int or None
         Threads.
+    fits_all : bool, default=False
+        Whether a member is fitted to all rows afterwards, and not to a stream.
     """
 
     def __init__(
-        self, rows: TrainingRows, encoder, effort: int, deadline: float, n_jobs
+        self,
+        rows: TrainingRows,
+        encoder,
+        effort: int,
+        deadline: float,
+        n_jobs,
+        fits_all: bool = False,
     ):
         self._all, self._encoder, self._effort = rows, encoder, effort
         self._task = rows.task
-        self._deadline, self._n_jobs = deadline, n_jobs
+        self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
+        self._stopped = False
         self._encoded: dict[int, list[Held]] = {}
         self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list[Trial] = []
@@ -148,14 +169,14 @@ class Choosing:
             return Chosen(narrow(usual, self._all.X), most, None, None)
         self._tell = tell
         best = self._search()
-        if most > 1 and time.monotonic() < self._deadline:
-            mean = self._best_mean(best.choice, most)
+        if most > 1 and self._has_time(best):
+            mean = self._best_mean(best, most)
             worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
             few = len(self._rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
         scores, held = self._scores[best.choice, best.n_members], self._held()
         held_out = scores[held], self._rows.y[held], self._rows.weights[held]
-        choice = self._for_all_rows(best.choice)
+        choice = self._in_time(self._for_all_rows(best.choice), best)
         return Chosen(choice, n_members or best.n_members, best, held_out)
 
     def _hold_out(self) -> bool:
@@ -261,9 +282,12 @@ class Choosing:
     def _better(self, best: Trial, *, by: float = _CHANCE, **settings) -> Trial:
         """The best so far, or what it is with other settings if that is better."""
         choice = replace(best.choice, **settings)
-        if time.monotonic() >= self._deadline or self._tried(choice):
+        if not self._has_time(best) or self._tried(choice):
             return best
-        trial = self._try(choice)
+        try:
+            trial = self._try(choice, self._end(best))
+        except _OutOfTime:
+            return best
         return trial if self._is_better(trial, best, by) else best
 
     def _simpler(self, best: Trial, **settings) -> Trial:
@@ -275,6 +299,36 @@ class Choosing:
         weights = self._held_weights()
         gains = best.costs - trial.costs
         return weights @ gains > by * standard_error(gains, weights)
+
+    def _has_time(self, best: Trial) -> bool:
+        """Whether something new may be tried, with ``best`` as the best so far."""
+        return not self._stopped and time.monotonic() < self._end(best)
+
+    def _end(self, best: Trial) -> float:
+        """When the search has to end so that there is time for the last fit."""
+        return self._deadline - self._last_fit(best.choice)
+
+    def _last_fit(self, tried: Choice) -> float:
+        """Seconds that a fit to all rows takes, as its trial tells."""
+        if not self._fits_all:
+            return 0.0
+        spent = next(
+            trial.seconds
+            for trial in self.trials
+            if trial.choice == tried and trial.n_members == 1
+        )
+        rows = len(self._all) / sum(len(seen) for seen, _ in self._splits)
+        anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
+        return _SLOWER * spent * rows * anchors
+
+    def _in_time(self, choice: Choice, best: Trial) -> Choice:
+        """A choice for all rows, of fewer passes where time is short."""
+        left = max(self._deadline - time.monotonic(), LEAST_SECONDS)
+        needed = self._last_fit(best.choice)
+        if needed <= left:
+            return choice
+        passes = max(_LEAST_PASSES, int(choice.passes * left / needed))
+        return replace(choice, passes=min(passes, choice.passes))
 
     def _tried(self, choice: Choice) -> bool:
         return any(trial.choice == choice for trial in self.trials)
@@ -300,34 +354,39 @@ class Choosing:
             encoded_matrix(encoder, X_held, len(other)),
         )  # fmt: skip
 
-    def _try(self, choice: Choice) -> Trial:
+    def _try(self, choice: Choice, end: float = inf) -> Trial:
+        """Judge a choice by held-out rows; _OutOfTime where it takes until the end."""
         began = time.monotonic()
-        scores = self._held_scores(choice, self._all.seed, shared_anchors=True)
+        scores = self._held_scores(choice, self._all.seed, end, shared_anchors=True)
         return self._note(choice, 1, scores, began)
 
-    def _best_mean(self, choice: Choice, n_members: int) -> Trial:
+    def _best_mean(self, single: Trial, n_members: int) -> Trial:
         """The mean of members of a choice, or of one that gains more by a mean."""
-        best = self._try_members(choice, n_members)
-        for settings in self._task.for_means(choice):
-            other = replace(best.choice, **settings)
-            in_time = time.monotonic() < self._deadline
-            borne = other.n_anchors <= self._most_anchors()
-            if in_time and other != best.choice and borne:
-                trial = self._try_members(other, n_members)
-                best = trial if self._is_better(trial, best, _CHANCE) else best
+        best = single
+        try:
+            best = self._try_members(single, single.choice, n_members)
+            for settings in self._task.for_means(single.choice):
+                other = replace(best.choice, **settings)
+                borne = other.n_anchors <= self._most_anchors()
+                if borne and other != best.choice and self._has_time(best):
+                    trial = self._try_members(best, other, n_members)
+                    best = trial if self._is_better(trial, best, _CHANCE) else best
+        except _OutOfTime:
+            pass
         return best
 
     def _most_anchors(self) -> int:
         """Local models that there are rows for."""
         return min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
 
-    def _try_members(self, choice: Choice, n_members: int) -> Trial:
+    def _try_members(self, best: Trial, choice: Choice, n_members: int) -> Trial:
         """The mean of members, of which the first has been tried, or is now."""
+        end = self._end(best)
         if not self._tried(choice):
-            self._try(choice)
+            self._try(choice, end)
         began = time.monotonic()
         seeds = member_seeds(self._all.seed, n_members - 1)
-        more = (self._held_scores(choice, seed) for seed in seeds)
+        more = (self._held_scores(choice, seed, end) for seed in seeds)
         return self._note(
             choice, n_members, sum(more, self._scores[choice, 1]) / n_members, began
         )
@@ -341,8 +400,7 @@ class Choosing:
             float(weights @ costs), costs,
         )  # fmt: skip
         self.trials.append(trial)
-        if self._tell(trial):
-            self._deadline = -inf
+        self._stopped |= self._tell(trial)
         return trial
 
     def _held(self) -> np.ndarray:
@@ -354,7 +412,7 @@ class Choosing:
         return weights / weights.sum(dtype=float)
 
     def _held_scores(
-        self, choice: Choice, seed: int, shared_anchors: bool = False
+        self, choice: Choice, seed: int, end: float, shared_anchors: bool = False
     ) -> np.ndarray:
         """Scores of the rows that are held out, (n_rows, n_scores); 0 elsewhere."""
         scores = np.zeros((len(self._rows), self._task.n_scores))
@@ -369,7 +427,10 @@ class Choosing:
                 member.set_params(
                     n_anchors=None if given else choice.n_anchors, anchors=anchors
                 )
-            member.fit(part.X, part.y, part.weights)
+            with ending_by(end):
+                member.fit(part.X, part.y, part.weights)
+            if time.monotonic() >= end:
+                raise _OutOfTime
             scores[held] = self._task.scores(member, part.X_held)
         return scores
 

@@ -56,8 +56,13 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         1 and 2 it is 3 and 6 where that saves one percent of what is made small on
         held-out rows, or rows are fewer than 4,000, else 1.
     time_limit : float or None, default=None
-        Seconds after which nothing new is tried. The models that predict are fitted in
-        any case, as many as the rest of the time allows and at least one.
+        Seconds that ``fit`` may take. The search ends as early as the fit to all rows
+        asks for by what trials took, and a trial that is under way then is stopped at
+        the end of its pass and forgotten: the best choice before it stands. Members
+        make fewer passes where the rest of the time asks for it (``chosen_`` tells),
+        and end with their pass where it is used up. There are as many as there is time
+        for. In any case rows are encoded, the first choice is tried, and one member
+        has three seconds or two passes, whatever is longer.
     encoder : transformer or None, default=None
         What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
         way with numbers is chosen, and nothing for sparse data.
@@ -90,7 +95,9 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         The fitted members, and their common scale.
     search_path_ : list of dict
         What was tried, in order: the settings, the log loss of held-out rows and its
-        standard error, the share of them that was wrong, and the seconds it took.
+        standard error, the share of them that was wrong, the area under the ROC curve
+        (of several classes the mean over each against all others), and the seconds it
+        took.
     chosen_ : dict
         The settings that were chosen.
     conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \

@@ -51,8 +51,13 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         1 and 2 it is 3 and 6 where that saves one percent of the squared error of
         held-out rows, or rows are fewer than 4,000, else 1.
     time_limit : float or None, default=None
-        Seconds after which nothing new is tried. The models that predict are fitted in
-        any case, as many as the rest of the time allows and at least one.
+        Seconds that ``fit`` may take. The search ends as early as the fit to all rows
+        asks for by what trials took, and a trial that is under way then is stopped at
+        the end of its pass and forgotten: the best choice before it stands. Members
+        make fewer passes where the rest of the time asks for it (``chosen_`` tells),
+        and end with their pass where it is used up. There are as many as there is time
+        for. In any case rows are encoded, the first choice is tried, and one member
+        has three seconds or two passes, whatever is longer.
     encoder : transformer or None, default=None
         What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
         way with numbers is chosen, and nothing for sparse data.

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from locallin.encoding.table import TableEncoder
 from locallin.engine.matrix import as_rows
+from locallin.engine.progress import ending_by
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.kernels.rows import squared_row_norms
 
@@ -20,6 +21,9 @@ from locallin.kernels.rows import squared_row_norms
 _MOST_MAPPED = 4096
 # Columns up to which their numbers may be put into bins.
 _MOST_BINNED = 400
+# Seconds that the first of the last fits has in any case: a limit of less shall not
+# make a poor model of a small table.
+LEAST_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -199,14 +203,19 @@ def mean_of(rows: TrainingRows, begun: Begun, members: list, n_members: int):
 
 
 def fit_members(members: list, fit: Callable[[Any], bool], deadline: float) -> list:
-    """Fit members one after the other; fewer where time is short or ``fit`` says so."""
+    """Fit members one after the other; fewer where time is short or ``fit`` says so.
+
+    A fit ends with its first pass after the deadline.
+    """
     began = time.monotonic()
     fitted: list = []
     for member in members:
         spent = time.monotonic() - began
         if fitted and time.monotonic() + spent / len(fitted) > deadline:
             break
-        enough = fit(member)
+        least = time.monotonic() + (0.0 if fitted else LEAST_SECONDS)
+        with ending_by(max(deadline, least)):
+            enough = fit(member)
         fitted.append(member)
         if enough:
             break

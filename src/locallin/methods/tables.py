@@ -140,7 +140,7 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         rows = rows.in_groups(groups)
         steps = _Steps(self, self._most_steps(), rows)
         self.__dict__.pop("_held_out", None)  # of blocks before
-        chosen = self._choose(rows, began, steps.note_trial)
+        chosen = self._choose(rows, began, steps.note_trial, fits_all=True)
         begun = begin_choice(rows, chosen.choice, self.encoder, self.n_jobs)
         members = new_members(rows, begun, chosen.n_members)
         told = rows.task.told(rows.y)
@@ -193,11 +193,15 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
-    def _choose(self, rows: TrainingRows, began: float, tell) -> Chosen:
-        """Try settings on held-out rows."""
+    def _choose(
+        self, rows: TrainingRows, began: float, tell, fits_all: bool = False
+    ) -> Chosen:
+        """Try settings on held-out rows; ``fits_all`` tells what follows on it."""
         wanted = None if self.n_members == "auto" else int(self.n_members)
         deadline = self._deadline(began)
-        choosing = Choosing(rows, self.encoder, self.effort, deadline, self.n_jobs)
+        choosing = Choosing(
+            rows, self.encoder, self.effort, deadline, self.n_jobs, fits_all
+        )
         chosen = choosing.run(tell, wanted)
         self.search_path_ = [trial.as_dict() for trial in choosing.trials]
         self.chosen_ = chosen.choice.as_dict()
