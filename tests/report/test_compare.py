@@ -175,3 +175,14 @@ def test_models_that_cannot_be_compared(bent):
     strange = np.where(np.arange(len(y)) < 50, "other", y)
     _, data = build_comparison((line, local), (X, X), strange)
     assert data.n_known == len(y) - 50
+
+
+def test_parts_are_told_where_asked_for(moons, capsys):
+    X, y = moons
+    models = [LLSVMClassifier(m, random_state=0).fit(X, y) for m in (2, 5)]
+    silent = compare(*models, X, y, names=("few", "more"), rows=3)
+    assert capsys.readouterr().out == ""
+    assert compare(*models, X, y, names=("few", "more"), rows=3, verbose=1) == silent
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("[compare] asking few about 300 rows")
+    assert len(lines) == 4

@@ -1,5 +1,7 @@
 """The command that writes a page about two models."""
 
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -29,17 +31,19 @@ def compare(args) -> int:
     given = None
     if not any(is_frame(X) for X, _, _ in found):
         given = models[0].about.get("names")
-    content, data = build_comparison(
-        [model.estimator for model in models],
-        [X for X, _, _ in found],
-        y,
-        names=_called(args),
-        feature_names=given,
-        rows=args.rows,
-        title=args.title,
-        row_names=names or other_names,
-        first_row=1,
-    )
+    with redirect_stdout(sys.stderr):
+        content, data = build_comparison(
+            [model.estimator for model in models],
+            [X for X, _, _ in found],
+            y,
+            names=_called(args),
+            feature_names=given,
+            rows=args.rows,
+            title=args.title,
+            row_names=names or other_names,
+            first_row=1,
+            verbose=int(sys.stderr.isatty()),
+        )
     with replacing(path) as file:
         file.write_text(content, encoding="utf-8")
     result = {

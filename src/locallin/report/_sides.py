@@ -221,9 +221,18 @@ def _differences(one: dict[str, Any], two: dict[str, Any]) -> dict[str, Any]:
 
 
 def compared(
-    estimators, tables, y, *, names, feature_names, random_state, row_names, first_row
+    estimators,
+    tables,
+    y,
+    *,
+    names,
+    feature_names,
+    random_state,
+    row_names,
+    first_row,
+    say: Callable[[str], None],
 ) -> Comparison:
-    """Ask two models about the same rows, each as it takes them."""
+    """Ask two models about the same rows, each as it takes them; ``say`` whom."""
     for estimator in estimators:
         check_is_fitted(estimator)
     kinds = {is_regressor(estimator) for estimator in estimators}
@@ -238,10 +247,10 @@ def compared(
     n = count_rows(tables[0])
     rng = check_random_state(random_state)
     sample = np.sort(rng.permutation(n)[:_EFFECT_ROWS])
-    sides = [
-        _side(name, estimator, X, sample, feature_names, of_numbers)
-        for name, estimator, X in zip(names, estimators, tables, strict=True)
-    ]
+    sides = []
+    for name, estimator, X in zip(names, estimators, tables, strict=True):
+        say(f"asking {name} about {n:,} rows")
+        sides.append(_side(name, estimator, X, sample, feature_names, of_numbers))
     truth = None
     if y is not None:
         truth = column_or_1d(y)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 
 from locallin.engine.files import replacing
+from locallin.engine.progress import Steps
 from locallin.inspection.text import plain
 from locallin.inspection.unwrap import check_count
 from locallin.report._compare_page import comparison_page
 from locallin.report._sides import Comparison, compared
 from locallin.report.build import Report
+
+_N_PARTS = 3  # the two models, and the page
 
 
 def compare(
@@ -24,6 +28,7 @@ def compare(
     rows: int | None = 50,
     title: str | None = None,
     random_state=0,
+    verbose: int = 0,
 ) -> Report:
     """Write a page about two fitted models and what they do on the same rows.
 
@@ -57,6 +62,9 @@ def compare(
         Heading of the page. None names both models.
     random_state : int, RandomState instance or None, default=0
         Seed of the rows that importances are taken from, where X is large.
+    verbose : int, default=0
+        How much is printed. 1 is a bar in terminals and notebooks and elsewhere
+        a line per part of the page, 2 is lines everywhere.
 
     Returns
     -------
@@ -90,6 +98,7 @@ def compare(
         rows=rows,
         title=title,
         random_state=random_state,
+        verbose=verbose,
     )
     if path is not None:
         with replacing(path) as file:
@@ -109,6 +118,7 @@ def build_comparison(
     random_state=0,
     row_names: list[str] | None = None,
     first_row: int = 0,
+    verbose: int = 0,
 ) -> tuple[str, Comparison]:
     """The page and its data; ``tables`` are the rows as each model takes them."""
     check_count("rows", rows)
@@ -119,6 +129,7 @@ def build_comparison(
         raise ValueError(f"names={names!r}: give one for each of the two models.")
     if names[0] == names[1]:
         names = [f"{names[0]} (first)", f"{names[1]} (second)"]
+    steps, parts = Steps("compare", _N_PARTS, verbose), count()
     data = compared(
         estimators,
         tables,
@@ -128,6 +139,10 @@ def build_comparison(
         random_state=random_state,
         row_names=row_names,
         first_row=first_row,
+        say=lambda part: steps.step(next(parts), part),
     )
+    steps.step(next(parts), "setting them side by side")
     title = f"{names[0]} and {names[1]}" if title is None else title
-    return comparison_page(data, title, rows, feature_names), data
+    content = comparison_page(data, title, rows, feature_names)
+    steps.step(_N_PARTS, f"the page has {len(content) / 1000:,.0f} kB")
+    return content, data
