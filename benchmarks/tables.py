@@ -148,6 +148,11 @@ def regression_summary() -> str:
     """Average ranks, how much smaller errors are, and the price of a row."""
     errors = column("rmse", "regression")
     ranks = average_ranks(with_most_sets(errors))
+    # Errors of different units: what counts is by how much one is larger than another.
+    logarithms = {
+        method: {data: float(np.log(error)) for data, error in found.items()}
+        for method, found in errors.items()
+    }
     prices = {
         "fit, s (median)": column("fit_seconds", "regression"),
         "us/row (median)": column("batch_microseconds_per_row", "regression"),
@@ -158,7 +163,7 @@ def regression_summary() -> str:
             method,
             ranks.get(method, ""),
             f"{median_ratio(errors[method], errors[OUR_REGRESSOR]):.3g}",
-            lead(errors, method, OUR_REGRESSOR),
+            lead(logarithms, method, OUR_REGRESSOR),
             *(middle(found, method) for found in prices.values()),
         ]
         for method in errors
