@@ -94,7 +94,8 @@ class OCCCoding(Coding):
     >>> from locallin import LLSVMClassifier
     >>> from locallin.coding import OCCCoding
     >>> X, y = load_digits(return_X_y=True)
-    >>> clf = LLSVMClassifier(coding=OCCCoding(10)).fit(X[:1000] / 16, y[:1000])
+    >>> clf = LLSVMClassifier(coding=OCCCoding(10), tol=0.05)
+    >>> clf = clf.fit(X[:1000] / 16, y[:1000])
     >>> clf.score(X[1000:] / 16, y[1000:]) > 0.9
     True
     """

@@ -258,6 +258,7 @@ class _Epoch:
         offset: float,
         *,
         latent: LatentWeights | None = None,
+        frozen: Models | None = None,
         freeze_every: int | None = None,
         fresh=(),
         average: bool = False,
@@ -265,10 +266,10 @@ class _Epoch:
         """Visit the rows in order.
 
         ``latent`` gives weights of all classes that stay fixed; without it those of
-        each row's own class are the ones at the models of the beginning, or of
-        ``freeze_every`` rows before at most; random where the class is among the
-        ``fresh``. Returns the mean of the losses met, and the mean of the models where
-        that is asked for.
+        each row's own class are the ones at the ``frozen`` models, which are those of
+        the beginning, or of ``freeze_every`` rows before at most, unless given; random
+        where the class is among the ``fresh``. Returns the mean of the losses met, and
+        the mean of the models where that is asked for.
         """
         problem, models, run = self._problem, self._models, self._crew.run
         self._fresh = fresh
@@ -287,7 +288,7 @@ class _Epoch:
             for start in range(0, len(order), _BLOCK):
                 if latent is None and start % every == 0:
                     self._learn_all(update)
-                    update, self._frozen = None, models.copy()
+                    update, self._frozen = None, frozen or models.copy()
                 if latent is None and start % stretch == 0:
                     own = self._own_weights(order[start : start + stretch])
                 tasks: list[tuple] = [
