@@ -20,10 +20,12 @@ _PANEL = 256
 
 
 def row_products(X: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """x_i . t_j of all rows of two C-ordered matrices."""
+    """x_i . t_j of all rows of two matrices."""
     X, table = _alike(X, table)
     out = np.empty((len(X), len(table)), X.dtype)
-    _products(_read_only(X), _read_only(table), out)
+    short = X.shape[1] < _SHORT
+    kernel = _products_of_short_rows if short else _products_of_long_rows
+    kernel(_as_kernels_take_it(X), _as_kernels_take_it(table), out)
     return out
 
 
@@ -33,10 +35,10 @@ def blas_products(X: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def row_sums(weights: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """sum_j w_ij t_j for all rows of weights: the product of two C-ordered matrices."""
+    """sum_j w_ij t_j for all rows of weights: the product of two matrices."""
     weights, table = _alike(weights, table)
     out = np.empty((len(weights), table.shape[1]), weights.dtype)
-    _sums_of_rows(_read_only(weights), _read_only(table), out)
+    _sums_of_rows(_as_kernels_take_it(weights), _as_kernels_take_it(table), out)
     return out
 
 
@@ -46,22 +48,14 @@ def _alike(X: np.ndarray, table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(dtype, copy=False), table.astype(dtype, copy=False)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """One kind of array for the kernels, whatever the caller may do with it."""
-    view = array.view()
+def _as_kernels_take_it(array: np.ndarray) -> np.ndarray:
+    """Read-only and C-ordered: each other kind of array would be compiled for anew."""
+    view = np.ascontiguousarray(array).view()
     view.setflags(write=False)
     return view
 
 
 @jit
-def _products(X, table, out):
-    if X.shape[1] < _SHORT:
-        _products_of_short_rows(X, table, out)
-    else:
-        _products_of_long_rows(X, table, out)
-
-
-@jit(inner=True)
 def _products_of_long_rows(X, table, out):
     n = X.shape[0]
     g = table.dtype.type(1)
@@ -79,7 +73,7 @@ def _products_of_long_rows(X, table, out):
         add_four_rows((X[i], X[i1], X[i2], X[i3]), table, b, (g, g, g, g), o)
 
 
-@jit(inner=True)
+@jit
 def _products_of_short_rows(X, table, out):
     n_columns, width = table.shape
     room = np.empty((width, min(_PANEL, n_columns)), table.dtype)
@@ -115,7 +109,8 @@ def _sums_of_rows(weights, table, out):
     for first in range(0, n_columns, _PANEL):
         last = min(first + _PANEL, n_columns)
         for q in range(table.shape[0]):
-            room[q, : last - first] = table[q, first:last]
+            for j in range(last - first):
+                room[q, j] = table[q, first + j]
         _add_up(weights, room, first, last, out)
 
 
@@ -155,7 +150,9 @@ def _add_up(X, panel, first, last, out):
                 s3[j] += v3 * u0
             q += 1
         for r in range(min(4, n - i)):
-            out[i + r, first:last] = sums[r]
+            # One by one: assigning a slice is compiled with its messages of errors.
+            for j in range(size):
+                out[i + r, first + j] = sums[r, j]
 
 
 @jit
