@@ -89,7 +89,7 @@ def pairs() -> str:
                     f"{beside['ahead']} of {beside['sets']}",
                     f"{beside['p']:.3g}",
                     f"{median_ratio(times[peer], times[method]):.2g}"
-                    if method in times
+                    if method in times and peer in times
                     else "",
                 ]
             )

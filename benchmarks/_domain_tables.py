@@ -96,15 +96,11 @@ def machines() -> str:
         if peer not in errors:
             raise Missing(peer)
         beside = compare(errors[ours], errors[peer])
-        ratios = (
-            f"{median_ratio(times[ours], times[peer]):.2g}x"
-            for times in map(column, ("fit_seconds", "batch_microseconds_per_row"))
-        )
         ahead = f"{beside['ahead']} of {beside['sets']}"
         difference = f"{beside['mean_difference']:+.2f}"
-        rows.append([peer, ahead, difference, f"{beside['p']:.2g}", *ratios])
+        rows.append([peer, ahead, difference, f"{beside['p']:.2g}"])
     head = [f"`{ours}()` beside", "ahead", "error, points", "Wilcoxon's p"]
-    return markdown([*head, "time to fit (median)", "time of a row (median)"], rows)
+    return markdown(head, rows)
 
 
 def serving() -> str:
