@@ -105,7 +105,7 @@ def ranks() -> plt.Figure:
 
 def rank_and_time() -> plt.Figure:
     """Average rank of defaults against the time of a prediction."""
-    times = column("batch_microseconds_per_row", "untuned")
+    times = ranked("batch_microseconds_per_row")
     points = {
         method: (float(np.median(list(times[method].values()))), rank)
         for method, rank in average_ranks(ranked()).items()
