@@ -7,7 +7,7 @@ import matplotlib
 import numpy as np
 
 from benchmarks._defaults_tables import ranked
-from benchmarks._markdown import Missing, column, read
+from benchmarks._markdown import Missing, read
 from benchmarks._methods import is_ours
 from benchmarks._statistics import average_ranks, common, critical_difference
 
