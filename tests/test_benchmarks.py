@@ -164,8 +164,8 @@ def tiny():
         patch.setattr(atlas, "SEEDS", dict.fromkeys(atlas.SEEDS, range(2)))
         patch.setattr(atlas, "CHARTS", dict.fromkeys(atlas.CHARTS, ((5, 3), (5, 10))))
         patch.setattr(figures, "ANCHORS", (5, 10))
-        few = {"letter": ("SAPL",), "magic04": ("U-LLSVM", "DU-LLSVM")}
-        patch.setattr(own, "METHODS", {**few, "usps": ("ML3",)})
+        learned = {"letter": ("SAPL",), "magic04": ("U-LLSVM", "DU-LLSVM")}
+        patch.setattr(own, "METHODS", {**learned, "usps": ("ML3",)})
         patch.setattr(own, "PASSES", 2)
         patch.setattr(rivals, "PRINTED", {"letter": {"LDKL": 2.85}, "magic04": {}})
         patch.setattr(rivals, "SLOW_ROWS", 20)

@@ -341,7 +341,7 @@ class LCCCoding(ReconstructionCoding):
         0: this coding has none.
     n_iter_ : int
         Number of rounds in which the anchors moved.
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (n_rounds + 1,)
         Mean of the bound over the rows, at the start and after each round, as a share
         of that at the start.
     n_neighbors_ : int
