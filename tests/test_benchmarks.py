@@ -469,13 +469,6 @@ def test_tables_and_pictures_without_results(tmp_path, monkeypatch):
     assert not list((tmp_path / "images").iterdir())
 
 
-@pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
-def test_pages_show_the_committed_results(page, monkeypatch):
-    monkeypatch.setattr(_markdown, "RESULTS", _common.RESULTS)
-    text = page.read_text()
-    assert tables.filled(text) == text, "run python -m benchmarks.tables"
-
-
 def poisoned(split, rows: bool):
     """The same training part; wrong test labels and, on request, wrong test rows."""
     y_test = np.roll(split.y_test, 7)
