@@ -27,7 +27,7 @@ demo: .venv/ready
 
 # Every estimator, kernel and command.
 test: .venv/ready
-	@echo "About four minutes on two cores, a few more where kernels have to be compiled"
+	@echo "About five minutes on two cores, a few more where kernels have to be compiled"
 	$(BIN)/python -m pytest $(PARALLEL)
 
 # Every setting under scikit-learn's checks, clusters, browser, site, benchmarks. Most of
