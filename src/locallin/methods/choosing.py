@@ -260,11 +260,12 @@ class Choosing:
             n_anchors = min(n_anchors, self._most_anchors())
             if n_anchors <= start or n_anchors < 2 * best.choice.n_anchors:
                 continue
-            trial = self._better(best, n_anchors=n_anchors)
+            other = self._better(best, n_anchors=n_anchors)
+            tried = self._trial_of(replace(best.choice, n_anchors=n_anchors))
             # What gains too little to be told from chance may gain more with more.
-            if trial is best and self.trials[-1].cost >= best.cost:
+            if other is best and (tried is None or tried.cost >= best.cost):
                 break
-            best = trial
+            best = other
         return best
 
     def _refine(self, best: Trial) -> Trial:
@@ -282,7 +283,7 @@ class Choosing:
     def _better(self, best: Trial, *, by: float = _CHANCE, **settings) -> Trial:
         """The best so far, or what it is with other settings if that is better."""
         choice = replace(best.choice, **settings)
-        if not self._has_time(best) or self._tried(choice):
+        if not self._has_time(best) or self._trial_of(choice):
             return best
         try:
             trial = self._try(choice, self._end(best))
@@ -312,14 +313,11 @@ class Choosing:
         """Seconds that a fit to all rows takes, as its trial tells."""
         if not self._fits_all:
             return 0.0
-        spent = next(
-            trial.seconds
-            for trial in self.trials
-            if trial.choice == tried and trial.n_members == 1
-        )
+        trial = self._trial_of(tried)
+        assert trial is not None
         rows = len(self._all) / sum(len(seen) for seen, _ in self._splits)
         anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
-        return _SLOWER * spent * rows * anchors
+        return _SLOWER * trial.seconds * rows * anchors
 
     def _in_time(self, choice: Choice, best: Trial) -> Choice:
         """A choice for all rows, of fewer passes where time is short."""
@@ -330,8 +328,9 @@ class Choosing:
         passes = max(_LEAST_PASSES, int(choice.passes * left / needed))
         return replace(choice, passes=min(passes, choice.passes))
 
-    def _tried(self, choice: Choice) -> bool:
-        return any(trial.choice == choice for trial in self.trials)
+    def _trial_of(self, choice: Choice) -> Trial | None:
+        """The trial of one model with these settings, if there was one."""
+        return next((t for t in self.trials if t.choice == choice), None)
 
     def _has_numbers(self) -> bool:
         """Whether bins are ours to choose, and there is something to put into them."""
@@ -382,7 +381,7 @@ class Choosing:
     def _try_members(self, best: Trial, choice: Choice, n_members: int) -> Trial:
         """The mean of members, of which the first has been tried, or is now."""
         end = self._end(best)
-        if not self._tried(choice):
+        if not self._trial_of(choice):
             self._try(choice, end)
         began = time.monotonic()
         seeds = member_seeds(self._all.seed, n_members - 1)
