@@ -10,6 +10,7 @@ from locallin.kernels.distances import (
     all_distances,
     kth_smallest,
     largest,
+    least,
     smallest,
 )
 from locallin.kernels.groups import keep_below, probe
@@ -18,6 +19,9 @@ from locallin.kernels.rows import get_row, n_rows, squared_norm
 INVERSE_DISTANCE = 0
 SOFT_ASSIGNMENT = 1
 ADAPTIVE = 2
+
+# Where Newton's method stops: to choose candidates, and among them.
+_ROUGH, _FINE = 1e-4, 1e-10
 
 
 class AnchorLengths(NamedTuple):
@@ -46,6 +50,16 @@ class ActiveAnchors(NamedTuple):
 
 
 @jit(inner=True)
+def _numbers_below(limit, keys, numbers):
+    """Write the numbers of the keys that are not above a limit; returns how many."""
+    count = 0
+    for j in range(keys.size):
+        numbers[count] = j
+        count += 0 if keys[j] > limit else 1
+    return count
+
+
+@jit(inner=True)
 def _choose_candidates(values, products, lengths, k, keys, candidates):
     """Anchors that may be among the k nearest; returns how many there are.
 
@@ -65,11 +79,7 @@ def _choose_candidates(values, products, lengths, k, keys, candidates):
     limit = np.inf
     if np.isfinite(total) and np.isfinite(bound):
         limit = kth_smallest(keys, k) + bound
-    count = 0
-    for j in range(keys.size):
-        candidates[count] = j
-        count += 0 if keys[j] > limit else 1
-    return count
+    return _numbers_below(limit, keys, candidates)
 
 
 @jit(inner=True)
@@ -279,11 +289,11 @@ def mean_perplexity(distances, kind, bandwidth):
 
 
 @jit(inner=True)
-def _threshold(keys, least):
-    """The root of sum (lambda - u)+^2 = 1 to 1e-4, from above by Newton's method."""
+def _threshold(keys, nearest, tolerance):
+    """The root of sum (lambda - u)+^2 = 1, from above by Newton's method."""
     real = keys.dtype.type
     zero, one, two = real(0), real(1), real(2)
-    level = least + one
+    level = nearest + one
     for _ in range(30):
         total, squares = zero, zero
         for j in range(keys.size):
@@ -292,7 +302,7 @@ def _threshold(keys, least):
             squares += room * room
         step = (squares - one) / (two * total)
         level -= step
-        if step <= real(1e-4):
+        if step <= real(tolerance):
             break
     return level
 
@@ -307,16 +317,17 @@ def _active_in_sight(values, probes, i, mu, largest_mu, candidates, keys):
     if probes.panels.size == 0:
         return count
     real, limits = keys.dtype.type, np.finfo(keys.dtype)
-    least, most = real(np.inf), real(0)
+    total = real(0)
     for p in range(count):
         price = real(mu[candidates[p]] if mu.size > 1 else mu[0])
         keys[p] = price * np.sqrt(keys[p])
-        least, most = min(least, keys[p]), max(most, keys[p])
-    if not (np.isfinite(most) and np.isfinite(largest_mu)):
+        total += keys[p]
+    if not (np.isfinite(total) and np.isfinite(largest_mu)):
         return count
-    level = _threshold(keys[:count], least)
+    nearest = least(keys[:count])
+    level = _threshold(keys[:count], nearest, _ROUGH)
     rounding = (values.size + 8 + 16 * count) * limits.eps
-    error = rounding * (level + 1.0) + 1e-4
+    error = rounding * (level + 1.0) + _ROUGH
     error += largest_mu * np.sqrt(limits.tiny / limits.eps)
     return keep_below(real(level + 2.0 * error), keys, count, candidates)
 
@@ -326,9 +337,10 @@ def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
     """Anchors that may have a positive weight; returns how many there are.
 
     The threshold lambda, the root of sum (lambda - u)+^2 = 1, is found by Newton's
-    method in the precision of the products, ``keys`` being room for u. It moves by no
-    more than the largest error of a u, so that an active anchor lies no further than
-    twice that error above it. Where something is not finite all are candidates.
+    method in the precision of the products, ``keys`` being room for u. It is at most
+    the smallest u + 1, beyond which no anchor is looked at again, and moves by no more
+    than the largest error of a u, so that an active anchor lies no further than twice
+    that error above it. Where something is not finite all are candidates.
     """
     norms, largest_norm, n_features = lengths
     m = keys.size
@@ -337,29 +349,70 @@ def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
     square = squared_norm(values)
     bound = (n_features + 8) * eps * (np.sqrt(square) + largest_norm) ** 2
     one, two, zero = real(1), real(2), real(0)
-    offset, shared = real(square), real(mu[0])
-    least, most = real(np.inf), zero
+    offset, total = real(square), zero
     for j in range(m):
-        price = real(mu[j]) if mu.size > 1 else shared
-        u = price * np.sqrt(max(offset + (real(norms[j]) - two * products[j]), zero))
+        u = mu[j] * np.sqrt(max(offset + (norms[j] - two * products[j]), zero))
         keys[j] = u
-        least = min(least, u)
-        most = max(most, u)
-    limit = real(np.inf)
-    if np.isfinite(most) and np.isfinite(bound) and np.isfinite(largest_mu):
-        level = _threshold(keys, least)
-        # An error e of a squared distance is one of sqrt(e), or of e / d, of d; and
-        # no d is below the smallest u over the largest mu.
-        error = largest_mu * np.sqrt(bound)
-        if least > error:
-            error = largest_mu * largest_mu * bound / least
-        error += 16 * m * eps * (level + one) + 1e-4
-        limit = real(level + 2.0 * error)
-    count = 0
+        total += u
+    if not (np.isfinite(total) and np.isfinite(bound) and np.isfinite(largest_mu)):
+        return _numbers_below(real(np.inf), keys, candidates)
+    nearest = least(keys)
+    # An error e of a squared distance is one of sqrt(e), or of e / d, of d; and no d
+    # is below the smallest u over the largest mu.
+    error = largest_mu * np.sqrt(bound)
+    if nearest > error:
+        error = largest_mu * largest_mu * bound / nearest
+    highest = nearest + one
+    error += 16 * m * eps * (highest + one) + _ROUGH
+    count = _numbers_below(real(highest + 2.0 * error), keys, candidates)
+    for p in range(count):
+        keys[p] = keys[candidates[p]]
+    level = _threshold(keys[:count], nearest, _ROUGH)
+    return keep_below(real(level + 2.0 * error), keys, count, candidates)
+
+
+@jit(inner=True)
+def _keep_active(level, u, count, chosen):
+    """Keep what lies below lambda, in place; returns how many there are."""
+    kept = 0
+    for p in range(count):
+        value = u[p]
+        u[kept], chosen[kept] = value, chosen[p]
+        kept += 1 if value < level else 0
+    return kept
+
+
+@jit(inner=True)
+def _weigh_active(u, chosen, weights):
+    """Adaptive weights of the chosen anchors, in any order; returns how many have one.
+
+    The u are relative to the smallest. Newton's method only tells which of them may lie
+    below lambda, which then follows from these alone (eq. 11): weights do not depend,
+    in any bit, on what else was looked at.
+    """
+    level = _threshold(u, 0.0, _FINE)
+    k, kept = u.size + 1, _keep_active(level, u, u.size, chosen)
+    total = 0.0
+    while kept < k:
+        k = kept
+        total, squares = 0.0, 0.0
+        for p in range(k):
+            total += u[p]
+            squares += u[p] * u[p]
+        level = (total + np.sqrt(max(k + total * total - k * squares, 0.0))) / k
+        kept = _keep_active(level, u, k, chosen)
+    for p in range(k):
+        weights[p] = (level - u[p]) / (k * level - total)
+    return k
+
+
+@jit(inline=True)
+def _of_each(values, m, kind):
+    """Numbers for all anchors in another precision, from as many or from one."""
+    out = np.empty(m, kind)
     for j in range(m):
-        candidates[count] = j
-        count += 0 if keys[j] > limit else 1
-    return count
+        out[j] = values[j % values.size]
+    return out
 
 
 @jit
@@ -379,16 +432,16 @@ def adaptive_codes(rows, products, probes, anchors, norms, mu, out):
     counts, nearest, weights, distances = out
     m, n_features = anchors.shape
     filled = 0
-    keys = np.empty(m)
-    tops, wheres = np.empty(m), np.empty(m, np.int64)
+    keys, us = np.empty(m), np.empty(m)
+    chosen = np.empty(m, np.int64)
     candidates = all_anchors(m)
     n_candidates = m
-    lengths = AnchorLengths(norms, np.sqrt(largest(norms)), n_features)
+    rough = np.empty(m, anchors.dtype)
+    rough_mu = _of_each(mu, m, anchors.dtype)
+    rough_norms = _of_each(norms, m, anchors.dtype)
+    lengths = AnchorLengths(rough_norms, np.sqrt(largest(norms)), n_features)
     farthest = np.finfo(distances.dtype).max
     largest_mu = largest(mu)
-    priced = mu.size > 1
-    price = 1.0 if priced else mu[0]
-    rough = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if probes.nearest.size > 0:
@@ -397,27 +450,23 @@ def adaptive_codes(rows, products, probes, anchors, norms, mu, out):
             )
         elif products.size > 0:
             n_candidates = _choose_active(
-                values, products[i], lengths, mu, largest_mu, rough, candidates
+                values, products[i], lengths, rough_mu, largest_mu, rough, candidates
             )
-        top, where = tops[:n_candidates], wheres[:n_candidates]
         all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
-        if priced:
-            for p in range(n_candidates):
-                keys[p] *= mu[candidates[p]]
-        smallest(keys, n_candidates, top, where)
+        for p in range(n_candidates):
+            price = mu[candidates[p]] if mu.size > 1 else mu[0]
+            us[p], chosen[p] = min(price * keys[p], farthest), p
+        u = us[:n_candidates]
+        first = least(u)
+        for p in range(n_candidates):
+            u[p] -= first
         own = slice(filled, filled + n_candidates)
         js, gs, ds = nearest[own], weights[own], distances[own]
-        for p in range(n_candidates):
-            gs[p] = min(top[p], farthest)
-        k = adaptive(gs, price)
+        k = _weigh_active(u, chosen, gs)
         counts[i] = k
         filled += k
-        for p in range(k):
-            j = candidates[where[p]]
-            js[p] = j
-            ds[p] = min(top[p] / mu[j] if priced else top[p], farthest)
-        for q in range(1, k):
-            j, g, d = js[q], gs[q], ds[q]
+        for q in range(k):
+            j, g, d = candidates[chosen[q]], gs[q], min(keys[chosen[q]], farthest)
             p = q
             while p > 0 and js[p - 1] > j:
                 js[p], gs[p], ds[p] = js[p - 1], gs[p - 1], ds[p - 1]

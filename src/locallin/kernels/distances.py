@@ -1,6 +1,8 @@
 """Distances of a row to anchors, exact in every bit, and the smallest of them."""
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from locallin.kernels._jit import jit
 
@@ -133,6 +135,34 @@ def largest(values):
     for j in range(values.size):
         most = max(most, values[j])
     return most
+
+
+def _as_bits(values):
+    """Floating-point numbers as integers, which ascend with those from zero upwards."""
+    return values.view(np.int32 if values.itemsize == 4 else np.int64)
+
+
+@overload(_as_bits)
+def _compiled_as_bits(values):
+    integer = np.int32 if values.dtype == types.float32 else np.int64
+    return lambda values: values.view(integer)
+
+
+@jit(inner=True)
+def least(values):
+    """The smallest of finite numbers from zero upwards.
+
+    By their bits: the smallest of integers is found in vector registers, that of
+    numbers which might be NaN is not.
+    """
+    bits = _as_bits(values)
+    lowest = bits[0]
+    for j in range(bits.size):
+        lowest = min(lowest, bits[j])
+    for j in range(bits.size):
+        if bits[j] == lowest:
+            return values[j]
+    return values[0]
 
 
 @jit(inner=True)

@@ -122,9 +122,13 @@ def probe(probes, i, values, least, candidates, squares):
 
 @jit(inner=True)
 def keep_below(limit, keys, count, candidates):
-    """Keep the candidates whose key is not above a limit; returns how many."""
+    """Keep the candidates whose key is not above a limit, and their keys, in place.
+
+    Returns how many there are.
+    """
     kept = 0
     for p in range(count):
-        candidates[kept] = candidates[p]
-        kept += 0 if keys[p] > limit else 1
+        key = keys[p]
+        candidates[kept], keys[kept] = candidates[p], key
+        kept += 0 if key > limit else 1
     return kept
