@@ -51,8 +51,8 @@ from locallin.kernels.rows import Codes, Rows
 
 # Rows from which a bandwidth is chosen: its error is far below its effect.
 _BANDWIDTH_ROWS = 10_000
-# Distances of a row from which it is chosen where rows do not look at all anchors: so
-# many, or so many times the perplexity.
+# Distances of a row from which it is chosen: so many, or so many times the perplexity.
+# Anchors further away have no weight to speak of.
 _BANDWIDTH_ANCHORS = 64
 _ANCHORS_PER_PERPLEXITY = 4
 
@@ -244,12 +244,10 @@ class Coding(
             seen = seen[sample_weight > 0]
         if len(seen) > _BANDWIDTH_ROWS:
             seen = np.sort(rng.choice(seen, _BANDWIDTH_ROWS, replace=False))
-        k, groups = self.n_neighbors_, self._groups()
-        if groups is not None:
-            most = max(_BANDWIDTH_ANCHORS, int(_ANCHORS_PER_PERPLEXITY * perplexity))
-            k = min(k, most)
+        most = max(_BANDWIDTH_ANCHORS, int(_ANCHORS_PER_PERPLEXITY * perplexity))
+        k = min(self.n_neighbors_, most)
         rows = as_rows(X if len(seen) == X.shape[0] else X[seen])
-        distances = find_nearest(rows, self.anchors_, k, groups=groups)[1]
+        distances = find_nearest(rows, self.anchors_, k, groups=self._groups())[1]
         kind = SOFT_ASSIGNMENT if self.kind is None else self.kind
         return bandwidth_for_perplexity(distances, perplexity, kind)
 
