@@ -213,7 +213,8 @@ def tiny():
         patch.setattr(threads, "ROWS", 200)
         patch.setattr(threads, "ATLAS_ROWS", 150)
         patch.setattr(threads, "REPEATS", 1)
-        for name, value in (("ANCHORS", 8), ("PASSES", 1), ("TREES", 3)):
+        few = {"ANCHORS": 8, "MANY_ANCHORS": 16, "PASSES": 1, "TREES": 3}
+        for name, value in few.items():
             patch.setattr(covtype, name, value)
         small = dict.fromkeys(files.SHAPES, (60, 30, 10))
         patch.setattr(files, "SHAPES", small)
