@@ -24,7 +24,9 @@ if TYPE_CHECKING:  # what editors and type checkers see in place of _HOME
     from locallin.methods.dullsvm import DULLSVMClassifier as DULLSVMClassifier
     from locallin.methods.dullsvm_regressor import DULLSVMRegressor as DULLSVMRegressor
     from locallin.methods.ensemble import EnsembleClassifier as EnsembleClassifier
-    from locallin.methods.ensemble import EnsembleRegressor as EnsembleRegressor
+    from locallin.methods.ensemble_regressor import (
+        EnsembleRegressor as EnsembleRegressor,
+    )
     from locallin.methods.llsvm import LLSVMClassifier as LLSVMClassifier
     from locallin.methods.llsvm_cv import LLSVMClassifierCV as LLSVMClassifierCV
     from locallin.methods.llsvm_regressor import LLSVMRegressor as LLSVMRegressor
@@ -48,7 +50,7 @@ _HOME = {
     "SAPLClassifier": "locallin.methods.sapl",
     "DULLSVMClassifier": "locallin.methods.dullsvm",
     "LocallyLinearRegressor": "locallin.methods.locally_linear_regressor",
-    "EnsembleRegressor": "locallin.methods.ensemble",
+    "EnsembleRegressor": "locallin.methods.ensemble_regressor",
     "LLSVMRegressor": "locallin.methods.llsvm_regressor",
     "SAPLRegressor": "locallin.methods.sapl_regressor",
     "DULLSVMRegressor": "locallin.methods.dullsvm_regressor",

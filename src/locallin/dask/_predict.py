@@ -10,7 +10,7 @@ from dask.base import is_dask_collection
 
 from locallin.dask._blocks import check_rows, delayed_blocks, is_frame
 from locallin.dask._targets import Target, target_of
-from locallin.methods.ensemble import names_of_targets
+from locallin.methods.ensemble_regressor import names_of_targets
 from locallin.methods.regression import quantile_score
 
 

@@ -19,8 +19,9 @@ from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE
 from locallin.kernels.groups import members_by_group
 from locallin.kernels.latent import dual_exponent
 from locallin.methods.anchored import AnchoredEstimator
-from locallin.methods.ensemble import Ensemble, number_of_targets
+from locallin.methods.ensemble_regressor import number_of_targets
 from locallin.methods.links import LARGEST_POWER
+from locallin.methods.members import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.tables import TableEstimator

@@ -28,11 +28,8 @@ from locallin.methods.atlas_regressor import AtlasRegressor
 from locallin.methods.conformal import largest_gaps
 from locallin.methods.dullsvm import DULLSVMClassifier
 from locallin.methods.dullsvm_regressor import DULLSVMRegressor
-from locallin.methods.ensemble import (
-    EnsembleClassifier,
-    EnsembleRegressor,
-    number_of_targets,
-)
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.ensemble_regressor import EnsembleRegressor, number_of_targets
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.llsvm_cv import LLSVMClassifierCV
 from locallin.methods.llsvm_regressor import LLSVMRegressor

@@ -11,7 +11,8 @@ from locallin.export._codings import kind_of
 from locallin.export._scalers import affine
 from locallin.kernels.coding import ADAPTIVE, INVERSE_DISTANCE, SOFT_ASSIGNMENT
 from locallin.methods.anchored import AnchoredEstimator
-from locallin.methods.ensemble import Ensemble, number_of_targets
+from locallin.methods.ensemble_regressor import number_of_targets
+from locallin.methods.members import Ensemble
 from locallin.methods.regression import ScoringRegressor
 
 _CODINGS = {

@@ -13,7 +13,7 @@ from locallin.engine.matrix import as_rows
 from locallin.methods.anchored import AnchoredEstimator, row_views
 from locallin.methods.base import ScoringClassifier
 from locallin.methods.charted import ChartedEstimator
-from locallin.methods.ensemble import Ensemble
+from locallin.methods.members import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.skeleton import (

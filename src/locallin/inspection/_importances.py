@@ -4,7 +4,7 @@ import numpy as np
 
 from locallin.inspection.origins import MIXED, followed_by, trace
 from locallin.inspection.unwrap import Steps, model_in
-from locallin.methods.ensemble import Ensemble
+from locallin.methods.members import Ensemble
 
 
 def feature_importances(estimator) -> np.ndarray:

@@ -24,7 +24,7 @@ from locallin.methods.anchored import AnchoredEstimator, row_views
 from locallin.methods.base import winning_classes
 from locallin.methods.chart_machines import charted_rows
 from locallin.methods.charted import ChartedEstimator
-from locallin.methods.ensemble import Ensemble
+from locallin.methods.members import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.skeleton import validated_rows
 

@@ -32,7 +32,7 @@ from locallin.inspection.columns import (
 from locallin.inspection.origins import MIXED, Trace, followed_by, names_out, trace
 from locallin.methods.anchored import row_views
 from locallin.methods.base import ScoringClassifier
-from locallin.methods.ensemble import names_of_targets
+from locallin.methods.ensemble_regressor import names_of_targets
 from locallin.methods.regression import ScoringRegressor
 from locallin.methods.skeleton import ScoringEstimator, validated_rows
 from locallin.methods.tables import TableEstimator

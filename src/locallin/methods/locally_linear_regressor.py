@@ -14,7 +14,10 @@ from locallin.engine.sklearn_api import (
     with_callbacks,
 )
 from locallin.methods.choosing import Chosen
-from locallin.methods.ensemble import EnsembleRegressor, number_of_targets
+from locallin.methods.ensemble_regressor import (
+    EnsembleRegressor,
+    number_of_targets,
+)
 from locallin.methods.settings import TrainingRows
 from locallin.methods.tables import TableEstimator
 from locallin.methods.targets import weighted_quantiles

@@ -12,7 +12,8 @@ from sklearn.metrics import roc_auc_score
 from locallin.methods.choosing import standard_error
 from locallin.methods.dullsvm import DULLSVMClassifier
 from locallin.methods.dullsvm_regressor import DULLSVMRegressor
-from locallin.methods.ensemble import EnsembleClassifier, EnsembleRegressor
+from locallin.methods.ensemble import EnsembleClassifier
+from locallin.methods.ensemble_regressor import EnsembleRegressor
 from locallin.methods.joint_regressor import joint_regression_alpha
 from locallin.methods.links import Link
 from locallin.methods.preparation import joint_alpha
