@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_selection import RFECV, SelectFromModel
@@ -138,6 +139,14 @@ def test_probabilities_are_there_where_the_loss_has_them(moons):
     assert not hasattr(model, "predict_proba")
     model.set_params(loss="logistic").fit(*moons)
     assert hasattr(model, "predict_log_proba")
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_an_ensemble_has_all_probabilities_of_its_members_or_none(loss, moons):
+    mean = EnsembleClassifier(LLSVMClassifier(5, loss=loss), 2, random_state=0)
+    for model in (mean, clone(mean).fit(*moons)):
+        for method in ("predict_proba", "predict_log_proba"):
+            assert hasattr(model, method) == (loss == "logistic")
 
 
 def test_a_random_state_object_goes_on(moons):

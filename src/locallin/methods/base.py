@@ -206,7 +206,7 @@ class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
         self.fit(X, y, weights)
         return np.concatenate(scores)
 
-    @available_if(_has_probabilities)
+    @available_if(lambda self: self._has_probabilities())
     def predict_proba(self, X) -> np.ndarray:
         """Class probabilities of the rows, in the data without class weights.
 
@@ -228,7 +228,7 @@ class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
         scores = self.decision_function(X)
         return self.link().probabilities(scores)
 
-    @available_if(_has_probabilities)
+    @available_if(lambda self: self._has_probabilities())
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithm of ``predict_proba``.
 

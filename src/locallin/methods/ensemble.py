@@ -4,7 +4,6 @@ from copy import deepcopy
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from locallin.engine.invariants import Array, Number, Rule, Text
@@ -241,23 +240,3 @@ class EnsembleClassifier(Ensemble, ScoringClassifier):
         if not (self.probability or hasattr(self.estimator, "predict_proba")):
             raise AttributeError(self._no_probabilities())
         return True
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X) -> np.ndarray:
-        """Class probabilities of the rows, from the mean of the scores.
-
-        They are freed of class weights. With ``probability=True`` they are calibrated
-        on held-out rows. Where members are, the mean of their calibrations holds.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of ``classes_``.
-        """
-        scores = self.decision_function(X)
-        return self.link().probabilities(scores)
