@@ -11,6 +11,7 @@ from test_export_c import needs_compiler, run_program
 
 from locallin import (
     AtlasClassifier,
+    AtlasRegressor,
     DULLSVMClassifier,
     DULLSVMRegressor,
     EnsembleClassifier,
@@ -53,6 +54,9 @@ MODELS = {
     ),
     "metric": SAPLClassifier(6, metric="linear", max_iter=3, random_state=0),
     "mean": EnsembleClassifier(DULLSVMClassifier(5, max_iter=3), 3, random_state=0),
+    "mean-of-means": EnsembleClassifier(
+        EnsembleClassifier(SAPLClassifier(4, max_iter=3), 2), 2, random_state=0
+    ),
     "mean-ml3": EnsembleClassifier(ML3Classifier(3, max_iter=3), 2, random_state=0),
     "ml3": ML3Classifier(4, max_iter=5, random_state=0),
     "ml3-max": ML3Classifier(4, p=1.0, max_iter=5, random_state=0),
@@ -163,11 +167,20 @@ def test_what_mixes_columns_is_refused():
     pytest.importorskip("skl2onnx")
     with pytest.raises(TypeError, match="PCA makes features of several columns"):
         to_onnx(model, contributions=True)
-    atlas = AtlasClassifier(kernel="linear", random_state=0).fit(X, y)
-    with pytest.raises(TypeError, match="AtlasClassifier"):
-        to_onnx(atlas, contributions=True)
     with pytest.raises(ValueError, match="contributions=True is a setting"):
         to_onnx(PiecewiseLinearEncoder().fit(X), contributions=True)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("kind", [AtlasClassifier, AtlasRegressor])
+def test_charts_have_no_contributions(kind, inside):
+    pytest.importorskip("skl2onnx")
+    mean = EnsembleClassifier if kind is AtlasClassifier else EnsembleRegressor
+    model = kind(kernel="linear")
+    model = mean(model, 2, random_state=0) if inside else model
+    model.fit(*iris(3))
+    with pytest.raises(TypeError, match=f"contributions=True has no {kind.__name__}"):
+        to_onnx(model, contributions=True)
 
 
 NUMBERS = {

@@ -241,7 +241,7 @@ def numbers(g: Graph, scores: str, model) -> str:
     return g("Exp", g("Clip", scores, *bounds))
 
 
-def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:
+def mean_scores(g: Graph, model, rows: Inputs, of_member) -> str:
     """Scores of a mean, from those of its members."""
     parts = []
     for member in model.members_:
@@ -250,7 +250,7 @@ def mean_scores(g: Graph, model, rows: Inputs, builders) -> str:
                 "to_onnx has no members with a feature map: encode the rows in a step "
                 "before the ensemble."
             )
-        parts.append(builders[type(member)](g, member, rows))
+        parts.append(of_member(g, member, rows))
     total = parts[0]
     for part in parts[1:]:
         total = g("Add", total, part)

@@ -43,9 +43,9 @@ def anchored_model(g: Graph, model, rows: Inputs) -> LocalModel:
     return LocalModel(coef, intercept)
 
 
-def mean_model(g: Graph, model, rows: Inputs, builders) -> LocalModel:
+def mean_model(g: Graph, model, rows: Inputs, of_member) -> LocalModel:
     """The mean of the members' local models, times the scale."""
-    parts = [builders[type(member)](g, member, rows) for member in model.members_]
+    parts = [of_member(g, member, rows) for member in model.members_]
     factor = np.float32(getattr(model, "scale_", 1.0) / len(parts))
 
     def mean(names):

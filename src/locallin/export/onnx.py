@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,41 +43,58 @@ __all__ = ["register", "to_onnx"]
 
 _LOWEST_OPSET = 13
 
-_CLASSIFIERS: dict[type, Callable[..., str]] = {
-    LLSVMClassifier: _graphs.anchored_scores,
-    LLSVMClassifierCV: _graphs.anchored_scores,
-    SAPLClassifier: _graphs.anchored_scores,
-    DULLSVMClassifier: _graphs.anchored_scores,
-    ML3Classifier: _graphs.latent_scores,
-    AtlasClassifier: _graphs.chart_scores,
+
+class _Builders(NamedTuple):
+    """What adds the scores of a model to a graph, and its local model if it has one."""
+
+    scores: Callable[..., str]
+    local_model: Callable[..., _reason_graphs.LocalModel] | None = None
+
+
+def _scores(graph, model, rows) -> str:
+    return _builders_of(model).scores(graph, model, rows)
+
+
+def _local_model(graph, model, rows) -> _reason_graphs.LocalModel:
+    build = _builders_of(model).local_model
+    if build is None:
+        raise TypeError(
+            f"contributions=True has no {type(model).__name__}: export it without, or "
+            "take a model with anchors."
+        )
+    return build(graph, model, rows)
+
+
+def _builders_of(model) -> _Builders:
+    found = {**_CLASSIFIERS, **_REGRESSORS}.get(type(model))
+    if found is None:
+        raise TypeError(f"to_onnx has no {type(model).__name__} in an ensemble.")
+    return found
+
+
+_ANCHORED = _Builders(_graphs.anchored_scores, _reason_graphs.anchored_model)
+_NUMBERS = _Builders(_graphs.anchored_numbers, _reason_graphs.anchored_model)
+_CHARTED = _Builders(_graphs.chart_scores)
+_MEAN = _Builders(
+    partial(_graphs.mean_scores, of_member=_scores),
+    partial(_reason_graphs.mean_model, of_member=_local_model),
+)
+_CLASSIFIERS = {
+    LLSVMClassifier: _ANCHORED,
+    LLSVMClassifierCV: _ANCHORED,
+    SAPLClassifier: _ANCHORED,
+    DULLSVMClassifier: _ANCHORED,
+    ML3Classifier: _Builders(_graphs.latent_scores, _reason_graphs.latent_model),
+    AtlasClassifier: _CHARTED,
+    EnsembleClassifier: _MEAN,
 }
-_CLASSIFIERS[EnsembleClassifier] = partial(
-    _graphs.mean_scores, builders=dict(_CLASSIFIERS)
-)
-_LOCAL_MODELS: dict[type, Callable[..., _reason_graphs.LocalModel]] = {
-    LLSVMClassifier: _reason_graphs.anchored_model,
-    LLSVMClassifierCV: _reason_graphs.anchored_model,
-    SAPLClassifier: _reason_graphs.anchored_model,
-    DULLSVMClassifier: _reason_graphs.anchored_model,
-    ML3Classifier: _reason_graphs.latent_model,
+_REGRESSORS = {
+    LLSVMRegressor: _NUMBERS,
+    SAPLRegressor: _NUMBERS,
+    DULLSVMRegressor: _NUMBERS,
+    AtlasRegressor: _CHARTED,
+    EnsembleRegressor: _MEAN,
 }
-_LOCAL_MODELS[EnsembleClassifier] = partial(
-    _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
-)
-_REGRESSORS: dict[type, Callable[..., str]] = {
-    LLSVMRegressor: _graphs.anchored_numbers,
-    SAPLRegressor: _graphs.anchored_numbers,
-    DULLSVMRegressor: _graphs.anchored_numbers,
-    AtlasRegressor: _graphs.chart_scores,
-}
-for _kind in _REGRESSORS:
-    _LOCAL_MODELS[_kind] = _reason_graphs.anchored_model
-_LOCAL_MODELS[EnsembleRegressor] = partial(
-    _reason_graphs.mean_model, builders=dict(_LOCAL_MODELS)
-)
-_REGRESSORS[EnsembleRegressor] = partial(
-    _graphs.mean_scores, builders=dict(_REGRESSORS)
-)
 _TRANSFORMERS: dict[type, Callable[..., str]] = {
     AdaptiveCoding: _graphs.anchor_weights,
     InverseDistanceCoding: _graphs.anchor_weights,
@@ -239,11 +257,6 @@ def _names(model, last) -> dict[str, list]:
 
 def _columns(model, last) -> _reason_graphs.Columns:
     """Columns that contributions are told of."""
-    if type(last) not in _LOCAL_MODELS:
-        raise TypeError(
-            f"contributions=True has no {type(last).__name__}: export it without, or "
-            "take a classifier with anchors."
-        )
     steps = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
     steps = [step for step in steps if step not in (None, "passthrough")]
     found = columns_of_features(steps, last)
@@ -292,12 +305,12 @@ def register() -> None:
     >>> register()  # doctest: +SKIP
     """
     skl2onnx = import_optional("skl2onnx", "onnx")
-    for kind, build in _CLASSIFIERS.items():
+    for kind in _CLASSIFIERS:
         skl2onnx.update_registered_converter(
             kind,
             f"Locallin{kind.__name__}",
             _classifier_shapes,
-            _classifier_converter(build),
+            _convert_classifier,
             parser=_parse_classifier,
             options={
                 "raw_scores": [True, False],
@@ -308,23 +321,19 @@ def register() -> None:
                 "output_class_labels": [False],
             },
         )
-    for kind, build in _REGRESSORS.items():
+    for kind in _REGRESSORS:
         skl2onnx.update_registered_converter(
             kind,
             f"Locallin{kind.__name__}",
             _regressor_shapes,
-            _regressor_converter(build),
+            _convert_regressor,
             parser=_parse_regressor,
             options={"contributions": None},
         )
-    for kind, build in _TRANSFORMERS.items():
+    for kind in _TRANSFORMERS:
         skl2onnx.update_registered_converter(
-            kind,
-            f"Locallin{kind.__name__}",
-            _transformer_shapes,
-            _transformer_converter(build),
+            kind, f"Locallin{kind.__name__}", _transformer_shapes, _convert_transformer
         )
-
     skl2onnx.update_registered_converter(
         TableEncoder, "LocallinTableEncoder", _transformer_shapes, _convert_table
     )
@@ -360,11 +369,6 @@ def _columns_of(scope, model) -> _reason_graphs.Columns | None:
 
 def _parse_classifier(scope, model, inputs, custom_parsers=None):
     types = import_optional("skl2onnx.common.data_types", "onnx")
-    names = import_optional(
-        "skl2onnx._supported_operators", "onnx"
-    ).sklearn_operator_name_map
-    operator = scope.declare_local_operator(names[type(model)], model)
-    operator.inputs = list(inputs)
     if model.classes_.dtype.kind in "iub":
         label = types.Int64TensorType()
     elif model.classes_.dtype.kind in "OUS":
@@ -375,28 +379,31 @@ def _parse_classifier(scope, model, inputs, custom_parsers=None):
             f"{model.classes_.dtype}: fit with integers."
         )
     second = "probabilities" if _gives_probabilities(scope, model) else "scores"
-    outputs = [("label", label), (second, types.FloatTensorType())]
-    if _columns_of(scope, model) is not None:
-        outputs.append(("contributions", types.FloatTensorType()))
-    for name, kind in outputs:
-        operator.outputs.append(scope.declare_local_variable(name, kind))
-    return operator.outputs
+    outputs = {"label": label, second: types.FloatTensorType()}
+    return _declare(scope, model, inputs, outputs)
 
 
 def _parse_regressor(scope, model, inputs, custom_parsers=None):
     types = import_optional("skl2onnx.common.data_types", "onnx")
-    names = import_optional(
-        "skl2onnx._supported_operators", "onnx"
-    ).sklearn_operator_name_map
-    operator = scope.declare_local_operator(names[type(model)], model)
+    return _declare(scope, model, inputs, {"variable": types.FloatTensorType()})
+
+
+def _declare(scope, model, inputs, outputs: dict):
+    """Declare a model with its outputs, and contributions where asked for."""
+    types = import_optional("skl2onnx.common.data_types", "onnx")
+    operator = scope.declare_local_operator(_operator_names()[type(model)], model)
     operator.inputs = list(inputs)
-    outputs = ["variable"]
     if _columns_of(scope, model) is not None:
-        outputs.append("contributions")
-    for name in outputs:
-        made = scope.declare_local_variable(name, types.FloatTensorType())
-        operator.outputs.append(made)
+        outputs = {**outputs, "contributions": types.FloatTensorType()}
+    for name, kind in outputs.items():
+        operator.outputs.append(scope.declare_local_variable(name, kind))
     return operator.outputs
+
+
+def _operator_names() -> dict[type, str]:
+    """Names of the operators that skl2onnx knows, by what they convert."""
+    module = import_optional("skl2onnx._supported_operators", "onnx")
+    return module.sklearn_operator_name_map
 
 
 def _classifier_shapes(operator) -> None:
@@ -409,26 +416,15 @@ def _classifier_shapes(operator) -> None:
         told.type.shape = [n_rows, None]
 
 
-def _classifier_converter(build):
-    def convert(scope, operator, container):
-        model = operator.raw_operator
-        graph = _graphs.Graph(scope, container)
-        rows = _input_rows(scope, operator, graph)
-        scores = build(graph, model, rows)
-        second = operator.outputs[1]
-        columns = _columns_of(scope, model)
-        if columns is not None:
-            local = _LOCAL_MODELS[type(model)](graph, model, rows)
-            told = _reason_graphs.contributions(
-                graph, local, scores, rows.mapped, columns
-            )
-            graph.name(told, operator.outputs[2].full_name)
-        graph.name(_graphs.labels(graph, model, scores), operator.outputs[0].full_name)
-        if second.raw_name == "probabilities":
-            scores = _graphs.probabilities(graph, scores, model)
-        graph.name(scores, second.full_name)
-
-    return convert
+def _convert_classifier(scope, operator, container) -> None:
+    model = operator.raw_operator
+    label, second = operator.outputs[:2]
+    graph = _graphs.Graph(scope, container)
+    scores = _convert_scores(scope, operator, graph)
+    graph.name(_graphs.labels(graph, model, scores), label.full_name)
+    if second.raw_name == "probabilities":
+        scores = _graphs.probabilities(graph, scores, model)
+    graph.name(scores, second.full_name)
 
 
 def _regressor_shapes(operator) -> None:
@@ -440,23 +436,24 @@ def _regressor_shapes(operator) -> None:
         told.type = types.FloatTensorType([n_rows, None])
 
 
-def _regressor_converter(build):
-    def convert(scope, operator, container):
-        model = operator.raw_operator
-        graph = _graphs.Graph(scope, container)
-        rows = _input_rows(scope, operator, graph)
-        scores = build(graph, model, rows)
-        columns = _columns_of(scope, model)
-        if columns is not None:
-            local = _LOCAL_MODELS[type(model)](graph, model, rows)
-            told = _reason_graphs.contributions(
-                graph, local, scores, rows.mapped, columns
-            )
-            graph.name(told, operator.outputs[1].full_name)
-        found = _graphs.numbers(graph, scores, model)
-        graph.name(found, operator.outputs[0].full_name)
+def _convert_regressor(scope, operator, container) -> None:
+    graph = _graphs.Graph(scope, container)
+    scores = _convert_scores(scope, operator, graph)
+    found = _graphs.numbers(graph, scores, operator.raw_operator)
+    graph.name(found, operator.outputs[0].full_name)
 
-    return convert
+
+def _convert_scores(scope, operator, graph) -> str:
+    """Add the scores and, where asked for, the last output: contributions to these."""
+    model = operator.raw_operator
+    rows = _input_rows(scope, operator, graph)
+    scores = _scores(graph, model, rows)
+    columns = _columns_of(scope, model)
+    if columns is not None:
+        local = _local_model(graph, model, rows)
+        told = _reason_graphs.contributions(graph, local, scores, rows.mapped, columns)
+        graph.name(told, operator.outputs[-1].full_name)
+    return scores
 
 
 def _transformer_shapes(operator) -> None:
@@ -467,22 +464,18 @@ def _transformer_shapes(operator) -> None:
     operator.outputs[0].type = types.FloatTensorType([n_rows, n_out])
 
 
-def _transformer_converter(build):
-    def convert(scope, operator, container):
-        graph = _graphs.Graph(scope, container)
-        rows = _input_rows(scope, operator, graph)
-        out = build(graph, operator.raw_operator, rows)
-        graph.name(out, operator.outputs[0].full_name)
-
-    return convert
+def _convert_transformer(scope, operator, container) -> None:
+    model = operator.raw_operator
+    graph = _graphs.Graph(scope, container)
+    rows = _input_rows(scope, operator, graph)
+    out = _TRANSFORMERS[type(model)](graph, model, rows)
+    graph.name(out, operator.outputs[0].full_name)
 
 
 def _input_rows(scope, operator, graph) -> "_graphs.Inputs":
     """The rows as the model sees them, mapped by its feature map where it has one."""
     types = import_optional("skl2onnx.common.data_types", "onnx")
-    names = import_optional(
-        "skl2onnx._supported_operators", "onnx"
-    ).sklearn_operator_name_map
+    names = _operator_names()
     given = operator.inputs[0]
     x = graph.single(given.full_name)
     feature_map = getattr(operator.raw_operator, "feature_map_", None)
