@@ -8,27 +8,16 @@ from scipy import linalg, sparse
 from sklearn.utils import check_random_state
 
 from locallin.coding import Coding, LAECoding, SoftAssignmentCoding
-from locallin.engine.input import checked_data
 from locallin.engine.invariants import Array, Part, Rule, number_of_scores
 from locallin.engine.matrix import as_rows
-from locallin.engine.sklearn_api import (
-    Interval,
-    StrOptions,
-    check_sample_weight,
-    unchanged_on_error,
-)
-from locallin.methods.base import (
-    ScoringClassifier,
-    encode_classes,
-    winning_classes,
-)
-from locallin.methods.skeleton import check_parameters
+from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.rivals._labels import FewLabelsClassifier
 
 # Of the mean diagonal: it decides where no label reaches, and nothing elsewhere.
 _RIDGE = 1e-8
 
 
-class AnchorGraphRegClassifier(ScoringClassifier):
+class AnchorGraphRegClassifier(FewLabelsClassifier):
     """Few labels spread over a graph of rows and anchors (AnchorGraphReg).
 
     Each row is written as weights Z on its nearest anchors, and two rows are alike as
@@ -123,8 +112,6 @@ class AnchorGraphRegClassifier(ScoringClassifier):
         "n_jobs": [Integral, None],
     }
 
-    _fitted_mark = "coef_"
-
     def __init__(
         self,
         n_anchors: int | None = None,
@@ -154,52 +141,25 @@ class AnchorGraphRegClassifier(ScoringClassifier):
             "coef_": Array(("anchors", number_of_scores(self))),
         }
 
-    def fit(self, X, y, sample_weight=None):
-        """Choose anchors, code all rows, and solve for the anchors' scores.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data, labelled and not.
-        y : array-like of shape (n_samples,)
-            Classes; -1 for unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the graph, too. A weight of 0 is the same as
-            leaving the row out.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        with unchanged_on_error(self):
-            check_parameters(self)
-            X, y = checked_data(self, X, y, reset=True)
-            weights = check_sample_weight(sample_weight, X).astype(float)
-            counted = np.flatnonzero(weights > 0)
-            labelled = counted[is_labelled(y)[counted]]
-            self.classes_, encoded = encode_classes(
-                y[labelled], None, type(self).__name__
-            )
-            self._fit_coding(X[counted], weights[counted])
-            Z = self._codes(X)
-            A = solve_anchor_graph(
-                Z[counted],
-                weights[counted],
-                np.searchsorted(counted, labelled),
-                np.eye(len(self.classes_))[encoded],
-                self.alpha,
-            )
-            if self.normalize:
-                masses = np.asarray(Z[counted].T @ weights[counted]) @ A
-                A = A / np.where(masses > 1e-12 * len(counted), masses, 1.0)
-                A *= len(counted) / len(self.classes_)  # scores about one
-            if A.shape[1] == 2:
-                A = A[:, 1:] - A[:, :1]
-            self.coef_ = np.ascontiguousarray(A, self.anchors_.dtype)
-            winners = winning_classes(np.asarray(Z @ self.coef_))
-            self.transduction_ = self.classes_[winners]
-        return self
+    def _learn(self, X, weights, labelled, encoded) -> np.ndarray:
+        counted = np.flatnonzero(weights > 0)
+        self._fit_coding(X[counted], weights[counted])
+        Z = self._codes(X)
+        A = solve_anchor_graph(
+            Z[counted],
+            weights[counted],
+            np.searchsorted(counted, labelled),
+            np.eye(len(self.classes_))[encoded],
+            self.alpha,
+        )
+        if self.normalize:
+            masses = np.asarray(Z[counted].T @ weights[counted]) @ A
+            A = A / np.where(masses > 1e-12 * len(counted), masses, 1.0)
+            A *= len(counted) / len(self.classes_)  # scores about one
+        if A.shape[1] == 2:
+            A = A[:, 1:] - A[:, :1]
+        self.coef_ = np.ascontiguousarray(A, self.anchors_.dtype)
+        return np.asarray(Z @ self.coef_)
 
     def _fit_coding(self, X, weights: np.ndarray) -> None:
         n_anchors: Any = self.n_anchors
@@ -239,13 +199,6 @@ class AnchorGraphRegClassifier(ScoringClassifier):
 
     def _scores(self, X) -> np.ndarray:
         return self._in_blocks(X, lambda part: self._codes(part) @ self.coef_)
-
-
-def is_labelled(y: np.ndarray) -> np.ndarray:
-    """Mask of the rows that have a class; of two values, -1 is one like any other."""
-    if y.dtype.kind not in "iuf" or len(np.unique(y)) <= 2:
-        return np.ones(len(y), bool)
-    return y != -1
 
 
 def solve_anchor_graph(

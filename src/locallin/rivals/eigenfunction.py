@@ -7,25 +7,14 @@ from scipy import linalg
 from sklearn.utils.validation import validate_data
 
 from locallin.engine.invariants import Array, Rule, number_of_scores
-from locallin.engine.sklearn_api import (
-    Interval,
-    StrOptions,
-    check_sample_weight,
-    unchanged_on_error,
-)
-from locallin.methods.base import (
-    ScoringClassifier,
-    encode_classes,
-    winning_classes,
-)
-from locallin.methods.skeleton import check_parameters
-from locallin.rivals.anchor_graph import is_labelled
+from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.rivals._labels import FewLabelsClassifier, signs_of
 
 # Rows of one bin that are added to all of them: empty ones would cut the line.
 _FLOOR = 1e-3
 
 
-class EigenFunctionClassifier(ScoringClassifier):
+class EigenFunctionClassifier(FewLabelsClassifier):
     """Few labels, smooth along the density of all rows (EigenFunction).
 
     A function that is smooth where rows are dense is a sum of the first eigenvectors
@@ -123,8 +112,6 @@ class EigenFunctionClassifier(ScoringClassifier):
         "n_jobs": [Integral, None],
     }
 
-    _fitted_mark = "coef_"
-
     def __init__(
         self,
         n_components: int = 64,
@@ -163,46 +150,20 @@ class EigenFunctionClassifier(ScoringClassifier):
             "intercept_": Array((scores,)),
         }
 
-    def fit(self, X, y, sample_weight=None):
-        """Find the eigenfunctions of all rows, and solve for those with labels.
+    def _checked(self, X, y) -> tuple:
+        return validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training data, labelled and not.
-        y : array-like of shape (n_samples,)
-            Classes; -1 for unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the density, too. A weight of 0 is the same as
-            leaving the row out.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        with unchanged_on_error(self):
-            check_parameters(self)
-            X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], order="C")
-            weights = check_sample_weight(sample_weight, X).astype(float)
-            labelled = np.flatnonzero((weights > 0) & is_labelled(y))
-            self.classes_, encoded = encode_classes(
-                y[labelled], None, type(self).__name__
-            )
-            self._fit_functions(X, weights)
-            positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-            signs = np.where(encoded[:, None] == np.array(positive), 1.0, -1.0)
-            found = solve_eigenfunctions(
-                self._values(X[labelled]).astype(float),
-                self.eigenvalues_.astype(float),
-                signs,
-                self.label_weight * weights[labelled],
-            )
-            self.coef_ = np.ascontiguousarray(found[1:].T, X.dtype)
-            self.intercept_ = found[0].astype(X.dtype)
-            winners = winning_classes(self._scores(X))
-            self.transduction_ = self.classes_[winners]
-        return self
+    def _learn(self, X, weights, labelled, encoded) -> np.ndarray:
+        self._fit_functions(X, weights)
+        found = solve_eigenfunctions(
+            self._values(X[labelled]).astype(float),
+            self.eigenvalues_.astype(float),
+            signs_of(encoded, len(self.classes_)),
+            self.label_weight * weights[labelled],
+        )
+        self.coef_ = np.ascontiguousarray(found[1:].T, X.dtype)
+        self.intercept_ = found[0].astype(X.dtype)
+        return self._scores(X)
 
     def _fit_functions(self, X: np.ndarray, weights: np.ndarray) -> None:
         shares = weights / weights.sum()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 from sklearn.svm import SVC
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from locallin.anchors import choose_anchors
@@ -17,8 +17,13 @@ from locallin.engine.sklearn_api import (
     check_sample_weight,
     unchanged_on_error,
 )
-from locallin.methods.base import ScoringClassifier, encode_classes
+from locallin.methods.base import (
+    ScoringClassifier,
+    encode_classes,
+    weights_of_classes,
+)
 from locallin.methods.skeleton import check_parameters
+from locallin.rivals._labels import signs_of
 
 # A step of the gates is halved this often before they rest.
 _HALVINGS = 12
@@ -177,33 +182,23 @@ class LocalizedMKLClassifier(ScoringClassifier):
             rows = np.flatnonzero(weights > 0)
             y, weights = y[rows], weights[rows].astype(float)
             self.classes_, encoded = encode_classes(y, None, type(self).__name__)
-            weights = weights * self._class_weights(encoded)
+            by_class = weights_of_classes(self.class_weight, self.classes_, encoded)
+            if by_class is not None:
+                weights = weights * by_class[encoded]
             rng = check_random_state(self.random_state)
             wide = X[rows].astype(float)
-            positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
             start = first_gates(wide, int(self.n_kernels), self.init, rng)
             found = [
                 solve_localized_mkl(
-                    MKLProblem(
-                        wide, np.where(encoded == c, 1.0, -1.0), weights, self.C
-                    ),
+                    MKLProblem(wide, signs, weights, self.C),
                     start,
                     max_iter=self.max_iter,
                     tol=self.tol,
                 )
-                for c in positive
+                for signs in signs_of(encoded, len(self.classes_)).T
             ]
             self._keep(found, X.dtype)
         return self
-
-    def _class_weights(self, encoded: np.ndarray) -> np.ndarray:
-        weight = self.class_weight
-        if isinstance(weight, dict):
-            weight = {
-                int(np.searchsorted(self.classes_, name)): value
-                for name, value in weight.items()
-            }
-        return compute_sample_weight(weight, encoded)
 
     def _keep(self, found: list["MKLSolution"], dtype) -> None:
         gates = np.stack([one.gates for one in found]).astype(dtype)

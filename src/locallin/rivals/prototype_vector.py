@@ -10,21 +10,9 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state, gen_batches
 
 from locallin.anchors import choose_anchors
-from locallin.engine.input import checked_data
 from locallin.engine.invariants import Array, Number, Rule, number_of_scores
-from locallin.engine.sklearn_api import (
-    Interval,
-    StrOptions,
-    check_sample_weight,
-    unchanged_on_error,
-)
-from locallin.methods.base import (
-    ScoringClassifier,
-    encode_classes,
-    winning_classes,
-)
-from locallin.methods.skeleton import check_parameters
-from locallin.rivals.anchor_graph import is_labelled
+from locallin.engine.sklearn_api import Interval, StrOptions
+from locallin.rivals._labels import FewLabelsClassifier, signs_of
 
 # Rows whose kernels with the prototypes are held at a time.
 _ROWS = 4096
@@ -36,7 +24,7 @@ _RIDGE = 1e-8
 _MOST_STEPS, _REST = 100, 1e-8
 
 
-class PVMClassifier(ScoringClassifier):
+class PVMClassifier(FewLabelsClassifier):
     """Few labels, smooth on the graph of all rows, by prototypes (PVM).
 
     Two rows are alike by a Gaussian of their distance, and a score should be alike on
@@ -139,8 +127,6 @@ class PVMClassifier(ScoringClassifier):
         "n_jobs": [Integral, None],
     }
 
-    _fitted_mark = "coef_"
-
     def __init__(
         self,
         n_anchors: int | None = None,
@@ -170,50 +156,24 @@ class PVMClassifier(ScoringClassifier):
             "coef_": Array(("anchors", number_of_scores(self))),
         }
 
-    def fit(self, X, y, sample_weight=None):
-        """Choose prototypes, go through all rows, and solve for the coefficients.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Training data, labelled and not.
-        y : array-like of shape (n_samples,)
-            Classes; -1 for unlabelled rows.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the graph, too. A weight of 0 is the same as
-            leaving the row out.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        with unchanged_on_error(self):
-            check_parameters(self)
-            X, y = checked_data(self, X, y, reset=True)
-            weights = check_sample_weight(sample_weight, X).astype(float)
-            counted = np.flatnonzero(weights > 0)
-            known = is_labelled(y) & (weights > 0)
-            self.classes_, encoded = encode_classes(y[known], None, type(self).__name__)
-            seen = X if len(counted) == X.shape[0] else X[counted]
-            self._choose_prototypes(seen, weights[counted])
-            smooth = smoothness(
-                lambda part: self._kernels(seen[part]).astype(float),
-                self._kernels(self.anchors_).astype(float),
-                weights[counted],
-                ~known[counted],
-                float(self.shrinkage),
-            )
-            positive = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-            signs = np.where(encoded[:, None] == np.array(positive), 1.0, -1.0)
-            prices = self.label_weight * weights[known]
-            E = self._kernels(X[known]).astype(float)
-            solve = _SOLVERS[self.loss]
-            found = [solve(smooth, E, column, prices) for column in signs.T]
-            self.coef_ = np.ascontiguousarray(np.transpose(found), self.anchors_.dtype)
-            winners = winning_classes(self._scores(X))
-            self.transduction_ = self.classes_[winners]
-        return self
+    def _learn(self, X, weights, labelled, encoded) -> np.ndarray:
+        counted = np.flatnonzero(weights > 0)
+        seen = X if len(counted) == X.shape[0] else X[counted]
+        self._choose_prototypes(seen, weights[counted])
+        smooth = smoothness(
+            lambda part: self._kernels(seen[part]).astype(float),
+            self._kernels(self.anchors_).astype(float),
+            weights[counted],
+            ~np.isin(counted, labelled),
+            float(self.shrinkage),
+        )
+        signs = signs_of(encoded, len(self.classes_))
+        prices = self.label_weight * weights[labelled]
+        E = self._kernels(X[labelled]).astype(float)
+        solve = _SOLVERS[self.loss]
+        found = [solve(smooth, E, column, prices) for column in signs.T]
+        self.coef_ = np.ascontiguousarray(np.transpose(found), self.anchors_.dtype)
+        return self._scores(X)
 
     def _choose_prototypes(self, X, weights: np.ndarray) -> None:
         n_anchors: Any = self.n_anchors
