@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
-from locallin.encoding._levels import Target, cross_fitted_means
+from locallin.encoding._levels import Folds
 from locallin.engine.invariants import InvalidModelError
 
 pd = pytest.importorskip("pandas")
@@ -194,20 +194,20 @@ def test_thousands_of_levels_stay_few_components():
 
 
 def test_a_column_without_a_level_has_means_of_zero():
-    target = Target(np.array([[1.0], [-1.0], [0.0]]), np.array([0, 1, 0]))
-    found = cross_fitted_means(np.full(3, -1, np.int32), 0, target)
+    folds = Folds(np.array([[1.0], [-1.0], [0.0]]), np.array([0, 1, 0]))
+    found = folds.means(np.full(3, -1, np.int32), 0)
     np.testing.assert_array_equal(found, np.zeros((3, 1)))
 
 
 def test_cross_fitted_means_are_those_of_the_other_folds():
     rng = np.random.RandomState(0)
-    target = Target(rng.normal(size=(60, 2)), rng.permutation(60) % 3)
+    target, parts = rng.normal(size=(60, 2)), rng.permutation(60) % 3
     codes = rng.randint(-1, 5, size=60)  # 4 is a level without a name
-    found = cross_fitted_means(codes, 4, target)
+    found = Folds(target, parts).means(codes, 4)
     for i in range(60):
-        others = target.folds != target.folds[i]
-        center = target.values[others].mean(axis=0)
-        same = target.values[others & (codes == codes[i])] - center
+        others = parts != parts[i]
+        center = target[others].mean(axis=0)
+        same = target[others & (codes == codes[i])] - center
         wanted = same.sum(axis=0) / (len(same) + 10) if 0 <= codes[i] < 4 else 0
         assert_allclose(found[i], wanted)
 

@@ -6,11 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from locallin.encoding._targets import Told
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import count_integers
+from locallin.kernels.encoding import bin_moments, count_integers, count_repeated
 
 # A bin of a tree has at least this share of the rows of an average bin.
 _LEAST_SHARE = 0.1
+# Places for distinct values that are looked up instead of sorted: twice as many.
+_FEW = 4096
 # Range of whole numbers within which they are counted even if there are few.
 _CLOSE = 1000
 
@@ -48,6 +51,12 @@ def _counted(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             if count_integers(read_only(numbers), low, counts):
                 found = np.flatnonzero(counts)
                 return low + found, counts[found]
+    found, counts = np.zeros(_FEW, np.uint64), np.zeros(_FEW, np.int64)
+    keys = (numbers + 0.0).view(np.uint64)  # both zeros become one
+    if count_repeated(read_only(keys), found, counts):
+        values, counts = found.view(float)[counts > 0], counts[counts > 0]
+        order = np.argsort(values)
+        return values[order], counts[order]
     return np.unique(numbers, return_counts=True)
 
 
@@ -73,9 +82,7 @@ def quantile_edges(feature: Distinct, n_bins: int) -> np.ndarray:
     return values[np.unique([0, *places, len(values) - 1])]
 
 
-def tree_edges(
-    feature: Distinct, y: np.ndarray, n_bins: int, is_number: bool
-) -> np.ndarray:
+def tree_edges(feature: Distinct, told: Told, n_bins: int) -> np.ndarray:
     """Edges where a tree of at most ``n_bins`` leaves splits the feature.
 
     The tree sees ranks, which its single precision tells apart.
@@ -83,11 +90,11 @@ def tree_edges(
     values = feature.values
     if len(values) < 2:
         return values
-    kind = DecisionTreeRegressor if is_number else DecisionTreeClassifier
+    kind = DecisionTreeRegressor if told.is_number else DecisionTreeClassifier
     assert feature.inverse is not None
     least = max(1, int(_LEAST_SHARE * len(feature.inverse) / n_bins))
     tree = kind(max_leaf_nodes=max(n_bins, 2), min_samples_leaf=least, random_state=0)
-    tree.fit(feature.inverse[:, None], y[~feature.is_missing])
+    tree.fit(feature.inverse[:, None], told.values[~feature.is_missing])
     splits = tree.tree_.threshold[tree.tree_.feature == 0]
     below = np.unique(np.floor(splits).astype(int))
     halves = values[below] / 2 + values[below + 1] / 2
@@ -105,20 +112,13 @@ def separated(edges: np.ndarray) -> np.ndarray:
     return np.array(kept)
 
 
-def fill(values: np.ndarray, left: float, right: float) -> np.ndarray:
-    """How far values fill a bin: 0 at its left edge and below, 1 from the right on."""
-    # Halves, because a width may leave the range of numbers.
-    share = (values / 2 - left / 2) / (right / 2 - left / 2)
-    return np.clip(share, 0, 1)
-
-
-def component_moments(
-    found: Distinct, left: float, right: float
-) -> tuple[float, float]:
-    """Mean and standard deviation of a component, over values that are there."""
-    shares = fill(found.values, left, right)
-    mean = np.average(shares, weights=found.counts)
-    return mean, np.sqrt(np.average((shares - mean) ** 2, weights=found.counts))
+def component_moments(found: Distinct, edges: np.ndarray) -> np.ndarray:
+    """Mean and standard deviation of each component, over values that are there."""
+    moments = np.zeros((max(len(edges) - 1, 0), 2))
+    bin_moments(
+        read_only(found.values), read_only(found.counts), read_only(edges), moments
+    )
+    return moments
 
 
 @dataclass(frozen=True)
@@ -128,4 +128,4 @@ class Feature:
     edges: np.ndarray
     tells_missing: bool
     missing_share: float
-    moments: list[tuple[float, float]]
+    moments: np.ndarray  # (n_bins, 2)

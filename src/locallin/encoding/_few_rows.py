@@ -54,8 +54,7 @@ def _column(cells: list, kind: str, levels: LevelPlaces) -> Raw:
         return Raw(codes=np.array([_code(c, levels) for c in cells], np.int32))
     read: Callable = _days if kind == DATE else _number
     values = np.array([read(cell) for cell in cells])
-    n_missing = int(np.isnan(values).sum())
-    return Raw(values, weekdays(values) if kind == DATE else None, n_missing)
+    return Raw(values, weekdays(values) if kind == DATE else None)
 
 
 def _code(cell, levels: LevelPlaces) -> int:

@@ -25,13 +25,12 @@ from locallin.encoding._dates import (
 from locallin.encoding._levels import (
     LevelPlaces,
     Levels,
-    Target,
     find_levels,
     level_codes,
     places_of,
 )
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import look_through
+from locallin.kernels.encoding import Seen, look_through, sums_of_powers
 
 CATEGORY, CONSTANT, IGNORED, NUMBER = "category", "constant", "ignored", "number"
 KINDS = (NUMBER, BOOLEAN, CATEGORY, DATE, CONSTANT, IGNORED)
@@ -66,7 +65,6 @@ class Raw(NamedTuple):
 
     values: np.ndarray | None = None
     codes: np.ndarray | None = None
-    n_missing: int = 0
 
     @property
     def is_empty(self) -> bool:
@@ -84,11 +82,6 @@ class Raw(NamedTuple):
         if self.codes is None:
             raise ValueError("a column that is not of levels has no codes")
         return self.codes
-
-    def known(self) -> np.ndarray:
-        """The values that are there."""
-        values = self.numbers()
-        return values[~np.isnan(values)] if self.n_missing else values
 
 
 @dataclass
@@ -172,52 +165,48 @@ def raw_rows(column: Column, kind: str, levels: LevelPlaces, what: str) -> Raw:
             "empty value is None or NaN."
         )
     values = np.ascontiguousarray(values, dtype=float)
-    n_missing, n_infinite = look_through(read_only(values))
-    if n_infinite:
+    if look_through(read_only(values)).n_infinite:
         raise ValueError(
             f"Input X contains infinity or a value too large, in column {what}: "
             "replace it, for example by NaN if it stands for a missing value."
         )
-    return Raw(values, weekdays(values) if kind == DATE else None, n_missing)
+    return Raw(values, weekdays(values) if kind == DATE else None)
 
 
 def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
     """Lines or bins of a column of numbers, of dates or of booleans."""
-    there, n_rows = raw.known(), len(raw.numbers())
-    fitted = Fitted(kind, tells_missing=0 < len(there) < n_rows, raw=raw)
-    fitted.missing_share = 1 - len(there) / n_rows
-    if len(there) == 0:
-        return fitted
-    low, high = float(there.min()), float(there.max())
-    if kind == BOOLEAN:
-        if low < high:
-            fitted.sources.append(Source(VALUE, float(there.mean()), 1.0, False))
-        return fitted
-    if low < high:
-        way = _robust if numbers == "robust" else _moments
-        center, scale = way(there, max(-low, high))
-        fitted.sources.append(Source(VALUE, center, scale, numbers == "piecewise"))
-    if kind == DATE:
-        _fit_parts(fitted, there)
+    values, n_rows = raw.numbers(), len(raw.numbers())
+    seen = look_through(read_only(values))
+    fitted = Fitted(kind, tells_missing=0 < seen.n_missing < n_rows, raw=raw)
+    fitted.missing_share = seen.n_missing / n_rows
+    if seen.low < seen.high:
+        mean, deviation = _moments(values, seen)
+        if kind == BOOLEAN:
+            source = Source(VALUE, mean, 1.0, False)
+        elif numbers == "robust":
+            source = Source(VALUE, *_robust(values, deviation), False)
+        else:
+            source = Source(VALUE, mean, deviation, numbers == "piecewise")
+        fitted.sources.append(source)
+    if kind == DATE and seen.n_missing < n_rows:
+        _fit_parts(fitted, values[~np.isnan(values)])
     return fitted
 
 
-def _moments(values: np.ndarray, largest: float) -> tuple[float, float]:
-    size = max(largest, np.finfo(float).tiny)
-    scaled = values / size  # squares stay within the range of numbers
-    mean = scaled.mean()
-    scaled -= mean
-    scaled *= scaled
-    return float(mean) * size, max(float(np.sqrt(scaled.mean())) * size, _NO_SPREAD)
+def _moments(values: np.ndarray, seen: Seen) -> tuple[float, float]:
+    """Mean and standard deviation of the values that are there."""
+    n_known = len(values) - seen.n_missing
+    size = max(-seen.low, seen.high)  # squares stay within the range of numbers
+    mean = sums_of_powers(read_only(values), size, 0.0)[0] / n_known
+    variance = sums_of_powers(read_only(values), size, mean)[1] / n_known
+    return mean * size, max(np.sqrt(variance) * size, _NO_SPREAD)
 
 
-def _robust(values: np.ndarray, largest: float) -> tuple[float, float]:
+def _robust(values: np.ndarray, deviation: float) -> tuple[float, float]:
     """Median, and the deviation that the quartiles of a normal distribution tell."""
-    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
+    low, middle, high = np.nanquantile(values, [0.25, 0.5, 0.75])
     spread = (high / 2 - low / 2) * 2 / _NORMAL_QUARTILES
-    if not spread > 0:
-        spread = _moments(values, largest)[1]
-    return float(middle), float(spread)
+    return float(middle), float(spread) if spread > 0 else deviation
 
 
 def _fit_parts(fitted: Fitted, days: np.ndarray) -> None:
@@ -260,17 +249,3 @@ def level_units(fitted: Fitted, scaling: str) -> np.ndarray:
     if fitted.tells_missing:
         shares = np.append(shares, fitted.missing_share)
     return 1 / np.maximum(np.sqrt(shares * (1 - shares)), _LEAST_DEVIATION)
-
-
-def as_target(y, is_number: bool, n_folds: int, rng) -> Target:
-    """Standardised columns of the target, and folds."""
-    y = np.asarray(y)
-    if is_number:
-        values = y.astype(float).reshape(len(y), -1)
-    else:
-        classes, encoded = np.unique(y, return_inverse=True)
-        values = (encoded[:, None] == np.arange(len(classes))).astype(float)
-        values = values[:, 1:] if len(classes) == 2 else values
-    deviation = values.std(axis=0)
-    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
-    return Target(np.ascontiguousarray(values), rng.permutation(len(y)) % n_folds)

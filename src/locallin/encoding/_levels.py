@@ -6,7 +6,7 @@ import numpy as np
 
 from locallin.encoding._columns import Column
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import add_by_level
+from locallin.kernels.encoding import add_by_level, take_by_level
 
 # Rows of the whole target that are added to those of each level: with few rows of its
 # own, a level has nearly the mean of all.
@@ -71,53 +71,54 @@ def level_codes(column: Column, places: LevelPlaces) -> np.ndarray:
     return np.array(table, dtype=np.int32)[column.codes]
 
 
-class Target(NamedTuple):
-    """What level means are taken of: one column, or one of each class.
+def level_means(codes: np.ndarray, n_levels: int, target: np.ndarray) -> np.ndarray:
+    """Shrunk mean of the target at each level, (n_levels, n_targets).
 
-    Values have a mean of zero and are in units of their deviation. ``folds`` tells the
-    fold of each row.
+    The target has a mean of zero and is in units of its deviation, (n, n_targets).
     """
-
-    values: np.ndarray  # (n, n_targets)
-    folds: np.ndarray
-
-
-def level_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
-    """Shrunk mean of the target at each level, (n_levels, n_targets)."""
-    together = target._replace(folds=np.zeros_like(target.folds))
-    sums, counts = _totals(codes, n_levels, together)
+    together = np.zeros(len(codes), np.int64)
+    sums, counts = _totals(codes, n_levels, target, together)
     return sums[0] / (counts[0] + _PRIOR_ROWS)
 
 
-def cross_fitted_means(codes: np.ndarray, n_levels: int, target: Target) -> np.ndarray:
-    """The mean at each row's level by rows of the other folds, (n, n_targets)."""
-    own_sums, own_counts = _totals(codes, n_levels, target)
-    others = own_counts.sum(axis=0) - own_counts
-    # Centred anew: the fold's own rows also moved the mean of all, which is zero.
-    fold_sums, fold_rows = _totals(np.zeros(len(codes), np.int32), 1, target)
-    fold_sums, fold_rows = fold_sums[:, 0], fold_rows[:, 0]
-    rest = np.maximum(len(codes) - fold_rows, 1)
-    centers = (fold_sums.sum(axis=0) - fold_sums) / rest
-    sums = own_sums.sum(axis=0) - own_sums - others * centers[:, None]
-    means = sums / (others + _PRIOR_ROWS)
-    # Rows without a level, and of others, have a mean of zero.
-    means = np.pad(means, ((0, 0), (0, 1), (0, 0)))
-    known = (codes >= 0) & (codes < n_levels)
-    return means[target.folds, np.where(known, codes, -1)]
+class Folds:
+    """Parts of the rows: the mean at a row's level is taken from the other parts.
+
+    ``target`` has the shape (n, n_targets), ``parts`` are numbers from 0 on.
+    """
+
+    def __init__(self, target: np.ndarray, parts: np.ndarray):
+        self._target, self._parts = target, parts
+        nowhere = np.zeros(len(parts), np.int32)
+        sums, rows = (t[:, 0] for t in _totals(nowhere, 1, target, parts))
+        # A fold's own rows also moved the mean of all, which is zero.
+        rest = np.maximum(len(parts) - rows, 1)
+        self._centers = (sums.sum(axis=0) - sums) / rest
+
+    def means(self, codes: np.ndarray, n_levels: int) -> np.ndarray:
+        """The shrunk mean at each row's level by rows of other folds, (n, n_targets).
+
+        It is zero at the code -1, and at codes that are no level.
+        """
+        own_sums, own_counts = _totals(codes, n_levels, self._target, self._parts)
+        others = own_counts.sum(axis=0) - own_counts
+        sums = own_sums.sum(axis=0) - own_sums - others * self._centers[:, None]
+        table = sums / (others + _PRIOR_ROWS)
+        found = np.zeros_like(self._target)
+        take_by_level(_as_codes(codes), read_only(self._parts), table, found)
+        return found
 
 
 def _totals(
-    codes: np.ndarray, n_levels: int, target: Target
+    codes: np.ndarray, n_levels: int, target: np.ndarray, parts: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Sums of the target and numbers of rows by fold and level."""
-    n_folds = int(target.folds.max()) + 1
-    sums = np.zeros((n_folds, n_levels, target.values.shape[1]))
-    counts = np.zeros((n_folds, n_levels), np.int64)
-    add_by_level(
-        read_only(codes.astype(np.int32, copy=False)),
-        read_only(target.folds),
-        read_only(target.values),
-        sums,
-        counts,
-    )
+    """Sums of the target and numbers of rows by part and level."""
+    n_parts = int(parts.max()) + 1
+    sums = np.zeros((n_parts, n_levels, target.shape[1]))
+    counts = np.zeros((n_parts, n_levels), np.int64)
+    add_by_level(_as_codes(codes), read_only(parts), read_only(target), sums, counts)
     return sums, counts[:, :, None]
+
+
+def _as_codes(codes: np.ndarray) -> np.ndarray:
+    return read_only(codes.astype(np.int32, copy=False))

@@ -1,12 +1,15 @@
 """What a user should know of a column before trusting a model of it."""
 
 import re
+from typing import NamedTuple
 
 import numpy as np
 
-from locallin.encoding._bins import distinct_values, quantile_edges
 from locallin.encoding._columns import TEXT, Column
 from locallin.encoding._fitting import Raw
+from locallin.encoding._targets import Told
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import held_out_area
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|uuid|guid|index)$|[a-z]I[dD]$", re.I)
 # Rows, levels, bins of numbers and area under the curve that decide whether a column
@@ -16,23 +19,19 @@ _LEAST_ROWS = 20
 
 
 def notes_on(
-    columns: list[Column | None], raws: list[Raw], names: list[str], y
+    columns: list[Column | None], raws: list[Raw], names: list[str], told: Told | None
 ) -> list[str]:
-    """Notes on the columns; None stands for one that is left out.
-
-    y are classes, or None.
-    """
-    classes = None
-    if y is not None:
-        chosen = np.random.RandomState(0).permutation(len(y))[:_ROWS]
-        classes = np.unique(np.asarray(y)[chosen], return_inverse=True)[1]
+    """Notes on the columns; None stands for one that is left out."""
+    sample = None
+    if told is not None and not told.is_number:
+        sample = _sample(told.values)
     notes = []
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:
             continue
         found = _identifier_note(name, column)
-        if found is None and classes is not None and not raw.is_empty:
-            found = _leak_note(name, raw, classes, chosen)
+        if found is None and sample is not None and not raw.is_empty:
+            found = _leak_note(name, raw, sample)
         if found is not None:
             notes.append(found)
     return notes
@@ -43,15 +42,17 @@ def _identifier_note(name: str, column: Column) -> str | None:
     if column.kind == TEXT:
         assert column.codes is not None
         assert column.levels is not None
+        if len(column.levels) < np.count_nonzero(column.codes >= 0):
+            return None
         there = column.codes[column.codes >= 0]
-        repeats = len(column.levels) < len(there)
     elif column.is_integer and _ID_NAME.search(name):
         assert column.values is not None
         there = column.values[~np.isnan(column.values)]
-        repeats = _repeats(there[:_ROWS])
+        if _repeats(there[:_ROWS]):
+            return None
     else:
         return None
-    if repeats or len(there) < _LEAST_ROWS or _repeats(there):
+    if len(there) < _LEAST_ROWS or _repeats(there):
         return None
     if column.kind == TEXT:
         return (
@@ -68,45 +69,31 @@ def _repeats(values: np.ndarray) -> bool:
     return len(np.unique(values)) < len(values)
 
 
-def _leak_note(name: str, raw: Raw, y: np.ndarray, chosen) -> str | None:
-    """A note where the column alone nearly tells a class from all others.
+class _Sample(NamedTuple):
+    """Rows that tell whether a column gives the target away.
 
-    Half of the chosen rows, whose classes are y, estimate their shares at levels or in
-    bins, the other half is ranked by them.
+    ``classes`` are flags of those classes that enough of both halves belong to.
     """
-    half = len(chosen) // 2
-    if raw.values is not None:
-        bins = _number_bins(raw.values[chosen], half)
-    else:
-        bins = np.clip(raw.places()[chosen], -1, _LEVELS) + 1
-    n_bins = bins.max() + 1
-    n_classes = int(y.max(initial=0)) + 1
+
+    rows: np.ndarray
+    classes: list[np.ndarray]
+
+
+def _sample(codes: np.ndarray) -> _Sample:
+    n_rows = min(len(codes), _ROWS)
+    rows = np.random.default_rng(0).choice(len(codes), n_rows, replace=False)
+    codes = codes[rows]
+    half = n_rows // 2
+    n_classes = int(codes.max(initial=0)) + 1
     # What tells one of two classes tells the other.
-    for c in range(n_classes == 2, n_classes):
-        is_c = y == c
-        if min(_fewest(is_c[:half]), _fewest(is_c[half:])) < _LEAST_ROWS:
-            continue
-        rows, hits = _counts(bins[:half], is_c[:half], n_bins)
-        share = (hits + is_c[:half].mean()) / (rows + 1)
-        if _area(share, *_counts(bins[half:], is_c[half:], n_bins)) > _AREA:
-            return (
-                f"{name!r} alone nearly decides the target: make sure that it is known "
-                "before the target is, or leave it out with ignore=[...]."
-            )
-    return None
-
-
-def _number_bins(values: np.ndarray, n_fit: int) -> np.ndarray:
-    """Bin of each number by quantiles of the first rows; 0 where it is missing."""
-    n_bins = min(_BINS, max(n_fit // 4, 2))
-    edges = quantile_edges(distinct_values(values[:n_fit], with_inverse=False), n_bins)
-    return np.where(np.isnan(values), 0, np.searchsorted(edges, values, "right") + 1)
-
-
-def _counts(bins: np.ndarray, is_c: np.ndarray, n_bins: int) -> tuple:
-    """Rows in each bin, and those of the class."""
-    return np.bincount(bins, minlength=n_bins), np.bincount(
-        bins[is_c], minlength=n_bins
+    every = (codes == c for c in range(n_classes == 2, n_classes))
+    return _Sample(
+        rows,
+        [
+            read_only(flags)
+            for flags in every
+            if min(_fewest(flags[:half]), _fewest(flags[half:])) >= _LEAST_ROWS
+        ],
     )
 
 
@@ -115,10 +102,33 @@ def _fewest(flags: np.ndarray) -> int:
     return min(n, len(flags) - n)
 
 
-def _area(share: np.ndarray, rows: np.ndarray, hits: np.ndarray) -> float:
-    """Area under the ROC curve of shares of bins, ties counted half."""
-    _, rank = np.unique(share, return_inverse=True)
-    others = np.bincount(rank, rows - hits)
-    upto = np.cumsum(others)
-    both = upto[rank] - others[rank] / 2
-    return float((hits * both).sum() / hits.sum() / upto[-1])
+def _leak_note(name: str, raw: Raw, sample: _Sample) -> str | None:
+    """A note where the column alone nearly tells a class from all others.
+
+    Half of the rows estimate the shares of classes at levels or in bins, the other half
+    is ranked by them.
+    """
+    half = len(sample.rows) // 2
+    if raw.values is not None:
+        bins = _number_bins(raw.values[sample.rows], half)
+    else:
+        bins = np.minimum(raw.places()[sample.rows], _LEVELS) + np.intp(1)
+    n_bins = int(bins.max()) + 1
+    areas = (held_out_area(bins, flags, half, n_bins) for flags in sample.classes)
+    if not any(area > _AREA for area in areas):
+        return None
+    return (
+        f"{name!r} alone nearly decides the target: make sure that it is known "
+        "before the target is, or leave it out with ignore=[...]."
+    )
+
+
+def _number_bins(values: np.ndarray, n_fit: int) -> np.ndarray:
+    """Bin of each number: those of the first rows, as many distinct ones in each.
+
+    NaN is above all numbers.
+    """
+    distinct = np.unique(values[:n_fit])
+    n_bins = min(_BINS, max(n_fit // 4, 2), len(distinct))
+    edges = distinct[np.linspace(0, len(distinct) - 1, n_bins).astype(np.intp)]
+    return np.searchsorted(edges, values, "right")

@@ -1,5 +1,7 @@
 """What y is: classes, or numbers."""
 
+from typing import NamedTuple
+
 import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
@@ -8,23 +10,69 @@ from sklearn.utils.validation import check_array
 _MOST_CLASSES = 50
 
 
-def is_number_target(y: np.ndarray, target_type: str) -> bool:
-    """Whether y is numbers, by what a parameter says or by what it holds."""
-    if target_type != "auto":
-        return target_type == "numbers"
-    kind = type_of_target(y, input_name="y")
+class Told(NamedTuple):
+    """What y tells of rows: numbers, or the places of their classes among all."""
+
+    values: np.ndarray
+    is_number: bool
+
+
+def read_target(y: np.ndarray, target_type: str) -> Told:
+    """Numbers or classes, by what a parameter says or by what y holds."""
+    if target_type == "numbers" or (target_type == "auto" and _has_decimals(y)):
+        return Told(y, True)
+    codes = class_codes(y)
+    many = codes.max(initial=0) >= _MOST_CLASSES
+    if target_type == "auto" and y.dtype.kind in "iuf" and many:
+        return Told(y, True)
+    return Told(codes, False)
+
+
+def _has_decimals(y: np.ndarray) -> bool:
+    # Of what is no number, the first value tells the type.
+    kind = type_of_target(y if y.dtype.kind == "f" else y[:1], input_name="y")
     if kind not in ("binary", "multiclass", "continuous"):
         raise ValueError(
             f"Unknown label type: {kind}: y must hold one class or one number of each "
             "row."
         )
-    if kind == "continuous":
-        return True
-    return y.dtype.kind in "iuf" and len(np.unique(y)) > _MOST_CLASSES
+    return kind == "continuous"
 
 
-def tree_target(y, is_number: bool) -> np.ndarray:
-    """The target as a tree takes it: numbers, or places of classes."""
-    if is_number:
-        return check_array(y, ensure_2d=False, dtype=float)
+def standardised(told: Told) -> np.ndarray:
+    """Numbers, or whether rows are of each class, in deviations: (n, n_targets).
+
+    Of two classes the second is enough.
+    """
+    if told.is_number:
+        values = told.values.astype(float).reshape(len(told.values), -1)
+    else:
+        n_classes = told.values.max(initial=0) + 1
+        shown = np.arange(n_classes == 2, n_classes)
+        values = (told.values[:, None] == shown).astype(float)
+    deviation = values.std(axis=0)
+    values = (values - values.mean(axis=0)) / np.where(deviation > 0, deviation, 1)
+    return np.ascontiguousarray(values)
+
+
+def class_codes(y: np.ndarray) -> np.ndarray:
+    """The place of each value among the distinct ones, in ascending order."""
+    kind = y.dtype.kind
+    if kind in "OU":
+        values = y.tolist()
+        found = dict.fromkeys(values)
+        if all(isinstance(value, str) for value in found):
+            places = {value: place for place, value in enumerate(sorted(found))}
+            return np.fromiter(map(places.__getitem__, values), np.intp, len(values))
+    if kind in "iu" and len(y) and int(y.max()) - int(y.min()) <= len(y):
+        distance = y.astype(np.int64) - y.min().astype(np.int64)
+        counts = np.bincount(distance)
+        return (np.cumsum(counts > 0) - 1)[distance]
     return np.unique(y, return_inverse=True)[1]
+
+
+def tree_target(told: Told) -> Told:
+    """The target as a tree takes it: its numbers are finite."""
+    if not told.is_number:
+        return told
+    return Told(check_array(told.values, ensure_2d=False, dtype=float), True)

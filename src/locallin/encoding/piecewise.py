@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +19,7 @@ from locallin.encoding._bins import (
     tree_edges,
 )
 from locallin.encoding._slopes import line_slopes
-from locallin.encoding._targets import is_number_target, tree_target
+from locallin.encoding._targets import Told, read_target, tree_target
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, Array, Bindings, CheckedState, Rule
 from locallin.engine.invariants import Starts as _Starts
@@ -222,28 +221,29 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         """
         validate_parameters(self)
         with unchanged_on_error(self):
+            told = None
             if self.strategy == "tree":
-                X, y, is_number = self._take_target(X, y)
+                X, told = self._take_target(X, y)
             else:
-                X, is_number = self._take(X, reset=True), False
-            self._fit_columns(_columns(X), y, is_number)
+                X = self._take(X, reset=True)
+            self._fit_columns(_columns(X), told)
         return self
 
-    def _fit_columns(self, columns: Iterable[np.ndarray], y, is_number: bool) -> None:
-        features = [self._fit_feature(c, y, is_number) for c in columns]
-        self._set_features(features)
+    def _fit_columns(self, columns: Iterable[np.ndarray], told: Told | None) -> None:
+        if self.strategy == "tree":
+            assert told is not None
+            told = tree_target(told)
+        self._set_features([self._fit_feature(c, told) for c in columns])
 
-    def fit_columns(self, columns: list[np.ndarray], y=None, is_number: bool = False):
+    def fit_columns(self, columns: list[np.ndarray], told: Told | None = None):
         """Fit to columns that have been looked at already, each of its own memory.
 
         Parameters
         ----------
         columns : list of ndarray of shape (n_samples,)
             Numbers in double precision, NaN where one is missing.
-        y : array-like of shape (n_samples,), default=None
-            As for ``fit``.
-        is_number : bool, default=False
-            Whether y is numbers.
+        told : Told, default=None
+            The target, for strategy="tree".
 
         Returns
         -------
@@ -251,17 +251,15 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
             The encoder.
         """
         validate_parameters(self)
-        if self.strategy == "tree":
-            y = tree_target(y, is_number)
         self.n_features_in_ = len(columns)
-        self._fit_columns(columns, y, is_number)
+        self._fit_columns(columns, told)
         return self
 
     def _take(self, X, *, reset: bool):
         return checked_data(self, X, reset=reset, finite="allow-nan")
 
     def _take_target(self, X, y) -> tuple:
-        """X, y as the tree takes it, and whether y is numbers."""
+        """X, and what y tells."""
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is "
@@ -269,14 +267,13 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 "choose strategy='quantile'."
             )
         X, y = checked_data(self, X, y, reset=True, finite="allow-nan")
-        is_number = is_number_target(y, self.target_type)
-        return X, tree_target(y, is_number), is_number
+        return X, read_target(y, self.target_type)
 
-    def _fit_feature(self, column, y, is_number: bool) -> Feature:
+    def _fit_feature(self, column, told: Told | None) -> Feature:
         by_tree = self.strategy == "tree"
         found = distinct_values(column, with_inverse=by_tree)
-        if by_tree:
-            edges = tree_edges(found, y, self.n_bins, is_number)
+        if told is not None and by_tree:
+            edges = tree_edges(found, told, self.n_bins)
         else:
             edges = quantile_edges(found, self.n_bins)
         edges = separated(edges)
@@ -284,7 +281,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         tells = self.missing == "all" or (
             self.missing == "auto" and 0 < n_missing < len(column)
         )
-        moments = [component_moments(found, *ends) for ends in pairwise(edges)]
+        moments = component_moments(found, edges)
         return Feature(edges, bool(tells), n_missing / len(column), moments)
 
     def _set_features(self, features: list[Feature]) -> None:
@@ -296,7 +293,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         for f in features:
             share = f.missing_share
             flag = [(share, np.sqrt(share * (1 - share)), 1.0)]
-            moments += [(mean, std, mean) for mean, std in f.moments]
+            moments += [(mean, std, mean) for mean, std in f.moments.tolist()]
             moments += flag * f.tells_missing
         table = np.array(moments, float).reshape(-1, 3)
         mean, std, self.missing_value_ = map(np.ascontiguousarray, table.T)

@@ -19,7 +19,6 @@ from locallin.encoding._fitting import (
     NO_PLACES,
     Fitted,
     Raw,
-    as_target,
     fit_category,
     fit_numbers,
     given_kinds,
@@ -27,9 +26,9 @@ from locallin.encoding._fitting import (
     level_units,
     raw_rows,
 )
-from locallin.encoding._levels import Target, cross_fitted_means, level_means
+from locallin.encoding._levels import Folds, level_means
 from locallin.encoding._notes import notes_on
-from locallin.encoding._targets import is_number_target
+from locallin.encoding._targets import Told, read_target, standardised
 from locallin.encoding._transforming import TableTransformer
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
 from locallin.engine.sklearn_api import (
@@ -266,38 +265,40 @@ class TableEncoder(TableTransformer):
         """
         raws, target, n_rows = self._fit(X, y)
         means: dict[int, np.ndarray] = {}
-        if target is not None:
+        if self.has_means_.any():
+            rng = check_random_state(self.random_state)
+            folds = Folds(target, rng.permutation(n_rows) % self.n_folds)
             for j in np.flatnonzero(self.has_means_).tolist():
                 n_levels = len(self._levels_of(j))
-                means[j] = cross_fitted_means(raws[j].places(), n_levels, target)
+                means[j] = folds.means(raws[j].places(), n_levels)
         return self._encode(raws, means, n_rows)
 
-    def _fit(self, X, y) -> tuple[list[Raw], Target | None, int]:
+    def _fit(self, X, y) -> tuple[list[Raw], np.ndarray, int]:
+        """Columns in numbers, the target in deviations, and the number of rows."""
         validate_parameters(self)
         with unchanged_on_error(self):
             X = self._take(X, reset=True)
             y = self._take_target(X, y)
-            rng = check_random_state(self.random_state)
-            is_number = y is not None and is_number_target(y, self.target_type)
-            target = None
-            if self.target_means != "none" and y is not None:
-                target = as_target(y, is_number, self.n_folds, rng)
+            told = None if y is None else read_target(y, self.target_type)
+            target = np.empty((X.shape[0], 0))
+            if told is not None and self.target_means != "none":
+                target = standardised(told)
             names = self._names(X)
             columns = read_columns(X, names)
             given = given_kinds(self, names)
             fitted = [
-                self._fit_column(column, given.get(j), names[j], target is not None)
+                self._fit_column(column, given.get(j), names[j], target.shape[1] > 0)
                 for j, column in enumerate(columns)
             ]
             self._set_columns(fitted)
             raws = [f.raw for f in fitted]
-            self._fit_bins(raws, y, is_number)
+            self._fit_bins(raws, told)
             self._fit_means(raws, target)
             in_use = [
                 None if kind == IGNORED else column
                 for kind, column in zip(self.kinds_, columns, strict=True)
             ]
-            self.notes_ = notes_on(in_use, raws, names, None if is_number else y)
+            self.notes_ = notes_on(in_use, raws, names, told)
         return raws, target, X.shape[0]
 
     def _take_target(self, X, y):
@@ -349,7 +350,7 @@ class TableEncoder(TableTransformer):
         units = [level_units(f, self.level_scaling) for f in fitted]
         self.level_units_ = np.concatenate(units)
 
-    def _fit_bins(self, raws: list[Raw], y, is_number: bool) -> None:
+    def _fit_bins(self, raws: list[Raw], told: Told | None) -> None:
         self.bins_ = None
         if self.is_binned_.any():
             bins = PiecewiseLinearEncoder(
@@ -361,13 +362,10 @@ class TableEncoder(TableTransformer):
             )
             # Parts of dates have no bins: the sources are values of columns.
             columns = [raws[j].numbers() for j in self.source_columns_[self.is_binned_]]
-            self.bins_ = bins.fit_columns(columns, y, is_number)
+            self.bins_ = bins.fit_columns(columns, told)
 
-    def _fit_means(self, raws: list[Raw], target: Target | None) -> None:
-        self.level_means_ = np.zeros((len(self.levels_), 0))
-        if target is None:
-            return
-        self.level_means_ = np.zeros((len(self.levels_), target.values.shape[1]))
+    def _fit_means(self, raws: list[Raw], target: np.ndarray) -> None:
+        self.level_means_ = np.zeros((len(self.levels_), target.shape[1]))
         for j in np.flatnonzero(self.has_means_):
             start, stop = self.level_starts_[j : j + 2]
             means = level_means(raws[j].places(), stop - start, target)

@@ -181,6 +181,43 @@ def add_by_level(codes, folds, values, sums, counts):
 
 
 @jit(reorder=False)
+def take_by_level(codes, folds, table, out):
+    """Write table[fold, level] to the rows of ``out`` whose codes are levels."""
+    n_levels = table.shape[1]
+    for i in range(len(codes)):
+        code, fold = codes[i], folds[i]
+        if 0 <= code < n_levels:
+            for t in range(table.shape[2]):
+                out[i, t] = table[fold, code, t]
+
+
+@jit(reorder=False)
+def held_out_area(bins, flags, n_fit, n_bins):
+    """Area under the ROC curve of rows from ``n_fit`` on, ties counted half.
+
+    They are ranked by the share of flags that the first rows have in their bin.
+    """
+    rows, hits = np.zeros((2, n_bins), np.int64), np.zeros((2, n_bins), np.int64)
+    for i in range(len(bins)):
+        part = 1 if i >= n_fit else 0
+        rows[part, bins[i]] += 1
+        hits[part, bins[i]] += flags[i]
+    shares = (hits[0] + hits[0].sum() / n_fit) / (rows[0] + 1)
+    n_hits = hits[1].sum()
+    below, area, k = 0, 0.0, 0
+    order = np.argsort(shares)
+    while k < n_bins:
+        share, tied_hits, tied_others = shares[order[k]], 0, 0
+        while k < n_bins and shares[order[k]] == share:
+            tied_hits += hits[1, order[k]]
+            tied_others += rows[1, order[k]] - hits[1, order[k]]
+            k += 1
+        area += tied_hits * (below + tied_others / 2)
+        below += tied_others
+    return area / n_hits / below
+
+
+@jit(reorder=False)
 def count_integers(values, low, counts):
     """Count values by their distance from ``low``; return whether all are whole."""
     for i in range(len(values)):
@@ -193,12 +230,85 @@ def count_integers(values, low, counts):
 
 
 @jit(reorder=False)
+def count_repeated(keys, found, counts):
+    """Count the distinct keys, in any order; return whether there was room for them.
+
+    ``found`` and ``counts``, which are zero, have as many places as a power of two, and
+    at most half of them are filled. Keys are unsigned, of eight bytes.
+    """
+    last, room = np.uint64(len(found) - 1), len(found) // 2
+    for i in range(len(keys)):
+        key = keys[i]
+        mixed = key * np.uint64(0x9E3779B97F4A7C15)
+        place = (mixed >> np.uint64(52)) & last
+        while counts[place] and found[place] != key:
+            place = (place + np.uint64(1)) & last
+        if not counts[place]:
+            if not room:
+                return False
+            room -= 1
+            found[place] = key
+        counts[place] += 1
+    return True
+
+
+@jit(reorder=False)
+def bin_moments(values, counts, edges, out):
+    """Write mean and deviation of how far a feature fills each bin to ``out``.
+
+    ``values`` ascend, and occur as often as ``counts`` say. A bin is empty at its left
+    edge and below, and full from the right one on.
+    """
+    n_rows, before, first = counts.sum(), 0, 0
+    for t in range(len(out)):
+        # Halves, because a width may leave the range of numbers.
+        left, width = edges[t] / 2, edges[t + 1] / 2 - edges[t] / 2
+        while first < len(values) and values[first] <= edges[t]:
+            before += counts[first]
+            first += 1
+        total, inside, last = 0.0, 0, first
+        while last < len(values) and values[last] < edges[t + 1]:
+            total += counts[last] * ((values[last] / 2 - left) / width)
+            inside += counts[last]
+            last += 1
+        after = n_rows - before - inside
+        mean = (total + after) / n_rows
+        squares = before * mean**2 + after * (1 - mean) ** 2
+        for k in range(first, last):
+            squares += counts[k] * ((values[k] / 2 - left) / width - mean) ** 2
+        out[t, 0], out[t, 1] = mean, np.sqrt(squares / n_rows)
+
+
+class Seen(NamedTuple):
+    """What a column of numbers holds, and the ends of those that are there."""
+
+    n_missing: int
+    n_infinite: int
+    low: float
+    high: float
+
+
+@jit(reorder=False)
 def look_through(values):
-    """Number of values that are NaN, and of those that are infinite."""
-    missing, strange = 0, 0
+    """Numbers of values that are NaN and infinite, and the ends of the others."""
+    missing, strange, low, high = 0, 0, np.inf, -np.inf
     for i in range(len(values)):
         x = values[i]
         difference = x - x
         missing += x != x
         strange += difference != 0.0
-    return missing, strange - missing
+        low = x if x < low else low
+        high = x if x > high else high
+    return Seen(missing, strange - missing, low, high)
+
+
+@jit
+def sums_of_powers(values, size, center):
+    """Sums of x / size - center and of its square, over x that are not NaN."""
+    total, squares = 0.0, 0.0
+    for i in range(len(values)):
+        z = values[i] / size - center
+        z = z if z == z else 0.0
+        total += z
+        squares += z * z
+    return total, squares
