@@ -63,11 +63,12 @@ def _reader(X) -> tuple[Callable[[Any], Iterable], Callable[[Any], Column]] | No
     """What cuts a table into columns, and what reads one of them."""
     if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2:
         return None
-    if hasattr(X, "iloc") and hasattr(X, "dtypes"):
+    kind = type(X)  # a frame of pandas takes long to say what it does not have
+    if hasattr(kind, "iloc") and hasattr(kind, "dtypes"):
         return _split_pandas, _pandas_column
-    if hasattr(X, "get_columns") and hasattr(X, "schema"):
+    if hasattr(kind, "get_columns") and hasattr(kind, "schema"):
         return lambda X: X.get_columns(), _polars_column
-    if hasattr(X, "column_names") and hasattr(X, "schema"):
+    if hasattr(kind, "column_names") and hasattr(kind, "schema"):
         return lambda X: X.itercolumns(), _arrow_column
     return None
 

@@ -60,11 +60,13 @@ class Raw(NamedTuple):
     """Rows of one column in numbers: its value or days, and the code of its level.
 
     A code is -1 where the value is missing. Numbers have no codes, categories no
-    values, and columns without a component neither.
+    values, and columns without a component neither. ``seen`` is what values were found
+    to be, where they are a whole column's.
     """
 
     values: np.ndarray | None = None
     codes: np.ndarray | None = None
+    seen: Seen | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -165,18 +167,19 @@ def raw_rows(column: Column, kind: str, levels: LevelPlaces, what: str) -> Raw:
             "empty value is None or NaN."
         )
     values = np.ascontiguousarray(values, dtype=float)
-    if look_through(read_only(values)).n_infinite:
+    seen = look_through(read_only(values))
+    if seen.n_infinite:
         raise ValueError(
             f"Input X contains infinity or a value too large, in column {what}: "
             "replace it, for example by NaN if it stands for a missing value."
         )
-    return Raw(values, weekdays(values) if kind == DATE else None)
+    return Raw(values, weekdays(values) if kind == DATE else None, seen)
 
 
 def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
     """Lines or bins of a column of numbers, of dates or of booleans."""
-    values, n_rows = raw.numbers(), len(raw.numbers())
-    seen = look_through(read_only(values))
+    values, n_rows, seen = raw.numbers(), len(raw.numbers()), raw.seen
+    assert seen is not None
     fitted = Fitted(kind, tells_missing=0 < seen.n_missing < n_rows, raw=raw)
     fitted.missing_share = seen.n_missing / n_rows
     if seen.low < seen.high:
@@ -227,7 +230,7 @@ def fit_category(column: Column, max_levels: int, min_rows: int, means: str) -> 
     """Levels of a column; ``means`` are "all", "none", or "auto": where some pool."""
     column = as_levels(column)
     assert column.codes is not None
-    levels, counts = find_levels(column, max_levels, min_rows, means)
+    levels, counts, codes = find_levels(column, max_levels, min_rows, means)
     n_rows, n_known = len(column.codes), int(counts.sum())
     tells_missing = 0 < n_known < n_rows
     if levels.n_kept + levels.pools < 2 and not tells_missing:
@@ -236,7 +239,7 @@ def fit_category(column: Column, max_levels: int, min_rows: int, means: str) -> 
     kept = counts[: levels.n_kept]
     fitted.shares = np.append(kept, n_known - kept.sum()) / n_rows
     fitted.missing_share = (n_rows - n_known) / n_rows
-    fitted.raw = Raw(codes=level_codes(column, places_of(levels.names)))
+    fitted.raw = Raw(codes=codes)
     return fitted
 
 

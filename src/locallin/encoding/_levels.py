@@ -6,7 +6,7 @@ import numpy as np
 
 from locallin.encoding._columns import Column
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import add_by_level, take_by_level
+from locallin.kernels.encoding import add_by_level, count_codes, take_by_level
 
 # Rows of the whole target that are added to those of each level: with few rows of its
 # own, a level has nearly the mean of all.
@@ -28,16 +28,18 @@ class Levels(NamedTuple):
 
 def find_levels(
     column: Column, max_levels: int, min_rows: int, means: str
-) -> tuple[Levels, np.ndarray]:
-    """Levels of a column, and the numbers of rows of all, by falling frequency.
+) -> tuple[Levels, np.ndarray, np.ndarray]:
+    """Levels of a column, the numbers of rows of all by falling frequency, and codes.
 
     Those without a component are named only where there are means of the target:
-    ``means`` are "all", "none", or "auto": where some pool.
+    ``means`` are "all", "none", or "auto": where some pool. Codes of rows are places
+    among the names, that behind the last for all others, and -1 where missing.
     """
     names, codes = column.levels, column.codes
     assert names is not None
     assert codes is not None
-    counts = np.bincount(codes + np.intp(1), minlength=len(names) + 1)[1:]
+    counts = np.zeros(len(names), np.int64)
+    count_codes(read_only(codes), counts)
     by_name = sorted(range(len(names)), key=names.tolist().__getitem__)
     order = np.array(by_name, dtype=np.intp)
     order = order[np.argsort(-counts[order], kind="stable")]
@@ -47,8 +49,12 @@ def find_levels(
     with_means = means == "all" or (means == "auto" and pools)
     # The mean of a level with a single row is that of all, nearly.
     n_named = int(np.count_nonzero(counts >= 2)) if with_means else 0
-    found = Levels(names[order[: max(n_kept, n_named)]], n_kept, pools, with_means)
-    return found, counts[order]
+    named = order[: max(n_kept, n_named)]
+    found = Levels(names[named], n_kept, pools, with_means)
+    places = np.full(len(names) + 1, len(named), dtype=np.int32)
+    places[named] = np.arange(len(named))
+    places[-1] = -1
+    return found, counts[order], places[codes]
 
 
 class LevelPlaces(NamedTuple):

@@ -130,5 +130,5 @@ def _number_bins(values: np.ndarray, n_fit: int) -> np.ndarray:
     """
     distinct = np.unique(values[:n_fit])
     n_bins = min(_BINS, max(n_fit // 4, 2), len(distinct))
-    edges = distinct[np.linspace(0, len(distinct) - 1, n_bins).astype(np.intp)]
+    edges = distinct[np.arange(n_bins) * (len(distinct) - 1) // max(n_bins - 1, 1)]
     return np.searchsorted(edges, values, "right")

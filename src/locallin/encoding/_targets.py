@@ -29,8 +29,9 @@ def read_target(y: np.ndarray, target_type: str) -> Told:
 
 
 def _has_decimals(y: np.ndarray) -> bool:
-    # Of what is no number, the first value tells the type.
-    kind = type_of_target(y if y.dtype.kind == "f" else y[:1], input_name="y")
+    if y.dtype.kind in "biuU" or (y.dtype.kind == "O" and isinstance(y[0], str)):
+        return False
+    kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass", "continuous"):
         raise ValueError(
             f"Unknown label type: {kind}: y must hold one class or one number of each "

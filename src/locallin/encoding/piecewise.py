@@ -236,7 +236,7 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         self._set_features([self._fit_feature(c, told) for c in columns])
 
     def fit_columns(self, columns: list[np.ndarray], told: Told | None = None):
-        """Fit to columns that have been looked at already, each of its own memory.
+        """Fit to columns that have been looked at already, as have the parameters.
 
         Parameters
         ----------
@@ -250,7 +250,6 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         self : object
             The encoder.
         """
-        validate_parameters(self)
         self.n_features_in_ = len(columns)
         self._fit_columns(columns, told)
         return self

@@ -1,5 +1,6 @@
 """From columns in numbers to components: what transform, C and ONNX have in common."""
 
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -123,8 +124,11 @@ class Plan(NamedTuple):
 def plan_of(encoder) -> Plan:
     """The plan of a fitted TableEncoder."""
     encoding = _encoding(encoder)
-    sizes, levels, unit = [], [], 0
-    by_source = np.bincount(encoding.origins, minlength=len(encoder.source_columns_))
+    sizes: list[tuple[int, ...]] = []
+    levels, unit = [], 0
+    n_numbers = np.bincount(
+        encoder.source_columns_[encoding.origins], minlength=encoder.n_features_in_
+    ).tolist()
     for j in range(encoder.n_features_in_):
         start, stop = encoder.level_starts_[j : j + 2]
         n_kept, pools = int(encoder.n_kept_[j]), bool(encoder.pools_[j])
@@ -142,8 +146,7 @@ def plan_of(encoder) -> Plan:
             )
         )
         unit += n_units
-        n_numbers = int(by_source[encoder.source_columns_ == j].sum())
-        sizes.append([n_numbers, n_means, n_kept, int(pools), int(tells)])
+        sizes.append((n_numbers[j], n_means, n_kept, int(pools), int(tells)))
     return Plan(
         encoder.kinds_,
         levels,
@@ -178,12 +181,11 @@ def _is_bent(encoder) -> np.ndarray:
     return is_value & (encoder.numbers == "robust")
 
 
-def _side_by_side(sizes: list[list[int]]) -> list[Places]:
+def _side_by_side(sizes: list[tuple[int, ...]]) -> list[Places]:
     found, end = [], 0
     for row in sizes:
-        starts = [end, *(end + np.cumsum(row)).tolist()]
-        end = starts[-1]
-        found.append(Places(*starts))
+        found.append(Places(*accumulate(row, initial=end)))
+        end = found[-1].end
     return found
 
 

@@ -130,10 +130,12 @@ def dense_table(values, codes, layout, out):
             row = out[i]
             for t in range(len(places)):
                 row[places[t]] = made[t, i - first]
-            for s in range(len(found)):
-                at = _find(values, codes, i, found[s])
+        for s in range(len(found)):
+            step = found[s]
+            for i in range(first, stop):
+                at = _find(values, codes, i, step)
                 if at >= 0:
-                    row[spots[at]] = units[at]
+                    out[i, spots[at]] = units[at]
 
 
 @jit
@@ -215,6 +217,18 @@ def held_out_area(bins, flags, n_fit, n_bins):
         area += tied_hits * (below + tied_others / 2)
         below += tied_others
     return area / n_hits / below
+
+
+@jit(reorder=False)
+def count_codes(codes, counts):
+    """Count the codes of levels; return how many are none."""
+    missing = 0
+    for i in range(len(codes)):
+        if codes[i] < 0:
+            missing += 1
+        else:
+            counts[codes[i]] += 1
+    return missing
 
 
 @jit(reorder=False)
