@@ -2,7 +2,8 @@
 
 import pickle
 import sys
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -465,6 +466,40 @@ def test_types_of_ones_own_are_named():
     spans = pd.DataFrame({"span": pd.interval_range(0, 6)})
     with pytest.raises(TypeError, match=r"Column 'span'.*no values"):
         TableEncoder().fit(arrow.Table.from_pandas(spans))
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "objects"])
+def test_decimals_and_times_of_day_are_numbers(library):
+    prices = [Decimal("1.50"), None, Decimal("3"), Decimal("-2.25")]
+    clocks = [time(6), time(18, 30, 0, 500_000), None, time(0)]
+    table = {"price": prices, "clock": clocks}
+    if library == "pandas":
+        X = pd.DataFrame(table)
+    elif library == "polars":
+        X = pytest.importorskip("polars").DataFrame(table)
+    elif library == "arrow":
+        X = pytest.importorskip("pyarrow").table(table)
+    else:
+        X = np.array(list(zip(prices, clocks, strict=True)), dtype=object)
+    encoder = TableEncoder(numbers="standard").fit(X)
+    assert_array_equal(encoder.kinds_, ["number", "number"])
+    plain = [[1.5, 0.25], [None, 0.770839120], [3, None], [-2.25, 0]]
+    expected = TableEncoder(numbers="standard").fit_transform(np.array(plain, object))
+    assert_allclose(encoder.transform(X), expected, rtol=1e-5)
+
+
+def test_decimals_beside_text_are_levels_by_their_value():
+    X = np.array([[Decimal("1.50")], [1.5], ["a"], [Decimal(2)], [2]], dtype=object)
+    assert_array_equal(TableEncoder(min_rows=1).fit(X).levels_, ["1.5", "2", "a"])
+
+
+def test_periods_are_dates():
+    months = pd.period_range("2020-01", periods=8, freq="M")
+    X = pd.DataFrame({"month": months.insert(3, pd.NaT)})
+    dates = pd.DataFrame({"month": X["month"].dt.to_timestamp()})
+    encoder = TableEncoder().fit(X)
+    assert_array_equal(encoder.kinds_, ["date"])
+    assert_array_equal(encoder.transform(X), TableEncoder().fit_transform(dates))
 
 
 def test_integers_beyond_all_floats_are_infinite():

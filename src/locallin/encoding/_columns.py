@@ -5,7 +5,8 @@ A library is used only where the table at hand is its own.
 
 import math
 from collections.abc import Callable, Iterable
-from datetime import date, datetime
+from datetime import date, datetime, time
+from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from locallin.kernels.texts import Strings, code_strings
 
 NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
 _DAY = np.timedelta64(1, "D")
+_MICROSECONDS = 8.64e10  # of a day
 
 
 class Column(NamedTuple):
@@ -100,6 +102,8 @@ def _pandas_column(series) -> Column:
         return Column(NUMBER, series.to_numpy(dtype="timedelta64[us]") / _DAY)
     if getattr(dtype, "storage", None) == "pyarrow":
         return _arrow_text(series.array.__arrow_array__())
+    if str(dtype).startswith("period"):
+        return array_column(series.dt.to_timestamp().to_numpy())
     try:
         codes, levels = series.factorize()
     except TypeError as error:  # a list, or something else that has no hash
@@ -119,10 +123,13 @@ def _polars_column(series) -> Column:
         values = _polars_numbers(series)
         return Column(NUMBER, values, is_integer=dtype.is_integer())
     if name in ("Date", "Datetime"):
-        return Column(DATE, _polars_numbers(series.dt.timestamp("us")) / 8.64e10)
+        return Column(DATE, _polars_numbers(series.dt.timestamp("us")) / _MICROSECONDS)
     if name == "Duration":
-        seconds = _polars_numbers(series.dt.total_microseconds())
-        return Column(NUMBER, seconds / 8.64e10)
+        spans = _polars_numbers(series.dt.total_microseconds())
+        return Column(NUMBER, spans / _MICROSECONDS)
+    if name == "Time":
+        nanoseconds = _polars_numbers(series.cast(_polars().Int64))
+        return Column(NUMBER, nanoseconds / (1000 * _MICROSECONDS))
     if dtype.is_nested():
         raise _strange(str(dtype))
     levels = series.drop_nulls().unique(maintain_order=True)
@@ -167,10 +174,13 @@ def _arrow_column(chunked) -> Column:
         return Column(NUMBER, _arrow_numbers(chunked))
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         stamps = chunked.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
-        return Column(DATE, _arrow_numbers(stamps) / 8.64e10)
+        return Column(DATE, _arrow_numbers(stamps) / _MICROSECONDS)
     if pa.types.is_duration(kind):
         spans = chunked.cast(pa.duration("us"), safe=False).cast(pa.int64())
-        return Column(NUMBER, _arrow_numbers(spans) / 8.64e10)
+        return Column(NUMBER, _arrow_numbers(spans) / _MICROSECONDS)
+    if pa.types.is_time(kind):
+        spans = chunked.cast(pa.time64("us"), safe=False).cast(pa.int64())
+        return Column(NUMBER, _arrow_numbers(spans) / _MICROSECONDS)
     if pa.types.is_null(kind):
         return Column(NUMBER, np.full(len(chunked), np.nan))
     try:
@@ -268,14 +278,17 @@ def _sorted_out(
         return Column(NUMBER, np.full(len(codes), np.nan))
     if kinds <= {bool, np.bool_}:
         return Column(BOOLEAN, _looked_up(codes, used, levels))
-    if all(issubclass(kind, Real) and kind is not bool for kind in kinds):
+    if all(issubclass(kind, Real | Decimal) and kind is not bool for kind in kinds):
         values = _looked_up(codes, used, levels)
         whole = all(issubclass(kind, int | np.integer) for kind in kinds)
         return Column(NUMBER, values, is_integer=whole)
     if all(issubclass(kind, date | datetime | np.datetime64) for kind in kinds):
         stamps = _days(np.array([levels[code] for code in used], "datetime64[us]"))
         return Column(DATE, _looked_up(codes, used, dict(zip(used, stamps))))  # noqa: B905
-    plain = str | bytes | Real | date | np.datetime64
+    if kinds == {time}:
+        shares = {code: _share_of_day(levels[code]) for code in used}
+        return Column(NUMBER, _looked_up(codes, used, shares))
+    plain = str | bytes | Real | Decimal | date | time | np.datetime64
     strange = [kind for kind in kinds if not issubclass(kind, plain)]
     if strange:
         raise _strange(strange[0].__name__)
@@ -294,6 +307,11 @@ def _looked_up(codes, used, levels) -> np.ndarray:
     for code in used:
         table[code] = _as_float(levels[code])
     return table[codes]
+
+
+def _share_of_day(clock: time) -> float:
+    seconds = 3600 * clock.hour + 60 * clock.minute + clock.second
+    return (1e6 * seconds + clock.microsecond) / _MICROSECONDS
 
 
 def _as_float(number: Any) -> float:
@@ -320,7 +338,7 @@ def level_name(level) -> str:
         return str(level)
     if isinstance(level, bytes):
         return level.decode(errors="replace")
-    if isinstance(level, bool | np.bool_) or not isinstance(level, Real):
+    if isinstance(level, bool | np.bool_) or not isinstance(level, Real | Decimal):
         return str(level)
     number = _as_float(level)
     return str(int(number)) if number.is_integer() else repr(number)

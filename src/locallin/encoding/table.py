@@ -52,7 +52,8 @@ class TableEncoder(TableTransformer):
     training rows did not have counts as a rare one.
 
     What a column is follows from its type: text, objects and categories are
-    categories, booleans and dates are what they are, other numbers are numbers.
+    categories, booleans and dates are what they are, periods are dates, other numbers
+    are numbers, and so are durations and times of day, both in days.
     ``categorical``, ``numeric``, ``dates`` and ``ignore`` say otherwise by column.
 
     Parameters
