@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import column_or_1d
 
 from locallin.engine.invariants import CLASSIFIER, Array, Part, Rule, Transformer
 from locallin.engine.sklearn_api import (
@@ -26,6 +25,7 @@ from locallin.methods.links import Link, offset_of, without_class_weights
 from locallin.methods.settings import TrainingRows
 from locallin.methods.skeleton import row_weights
 from locallin.methods.tables import TableEstimator
+from locallin.methods.targets import class_labels
 from locallin.methods.tasks import ClassTask
 from locallin.streams.run import StreamSettings
 
@@ -338,12 +338,12 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
     def _weighed(self, y, sample_weight) -> np.ndarray | None:
         if sample_weight is None and (self.class_weight_ == 1.0).all():
             return None
-        y = column_or_1d(y, warn=True)
+        y = self._target_array(y)
         labels = encode_classes(y, self.classes_, type(self).__name__)[1]
         return self._row_weights(labels, sample_weight)
 
     def _target_array(self, y) -> np.ndarray:
-        return column_or_1d(y, warn=True)
+        return class_labels(y)
 
     def _note_held_out(self, chosen: Chosen) -> None:
         best = chosen.best

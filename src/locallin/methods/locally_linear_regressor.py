@@ -4,7 +4,6 @@ import time
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_array
 
 from locallin.engine.invariants import Array, Part, Rule, Transformer
 from locallin.engine.sklearn_api import (
@@ -20,7 +19,7 @@ from locallin.methods.ensemble_regressor import (
 )
 from locallin.methods.settings import TrainingRows
 from locallin.methods.tables import TableEstimator
-from locallin.methods.targets import weighted_quantiles
+from locallin.methods.targets import target_numbers, weighted_quantiles
 from locallin.methods.tasks import NumberTask
 from locallin.streams.run import NO_CLASSES, StreamSettings
 
@@ -116,8 +115,6 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     True
     """
 
-    _y_checks = {"multi_output": True, "y_numeric": True}
-
     def __init__(
         self,
         effort: int = 1,
@@ -178,7 +175,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         began = time.monotonic()
         with unchanged_on_error(self):
             validate_parameters(self)
-            X, y = self._take(X, y, **self._y_checks)
+            X, y = self._take(X, y)
             if len(y) < 2:
                 raise ValueError(
                     "LocallyLinearRegressor needs at least two rows, but n_samples = 1."
@@ -290,15 +287,14 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         return self._fit_stream(batches, settings, checkpoint)
 
     def _sampled_rows(self, X, y, sample_weight, classes, n_rows) -> TrainingRows:
-        X, y = self._take(X, y, **self._y_checks)
+        X, y = self._take(X, y)
         return self._training_rows(X, y, sample_weight, n_rows)
 
     def _weighed(self, y, sample_weight) -> np.ndarray | None:
         return sample_weight
 
     def _target_array(self, y) -> np.ndarray:
-        y = check_array(y, ensure_2d=False, dtype=float, input_name="y")
-        return y.reshape(len(y), -1)
+        return target_numbers(y, type(self).__name__)
 
     def predict(self, X) -> np.ndarray:
         """Numbers of the rows.

@@ -94,6 +94,7 @@ def new_encoder(encoder, task, n_bins: int, seed: int):
         target_means="auto",
         target_type=task.target_type,
         sparse_output="auto",
+        dtype=task.dtype,
         random_state=seed,
     ).set_output(transform="default")
 

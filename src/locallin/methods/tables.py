@@ -92,20 +92,17 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         """Whether the next fit goes on from what is fitted."""
         return self.warm_start and self.__sklearn_is_fitted__()
 
-    def _take(self, X, y, **more) -> tuple[Any, np.ndarray]:
-        """X and y, checked but for what the encoder checks.
-
-        ``more`` are further arguments of scikit-learn's check of y.
-        """
+    def _take(self, X, y) -> tuple[Any, np.ndarray]:
+        """X and y, checked but for what the encoder checks."""
         name = type(self).__name__
-        if sparse.issparse(X) and self.encoder is None:
-            X, y = checked_data(self, X, y, reset=not self._goes_on(), **more)
-        elif y is None:
+        if y is None:
             raise ValueError(
                 f"{name} requires y to be passed, but the target y is None."
             )
         y = self._target_array(y)
         assert_all_finite(y, input_name="y")
+        if sparse.issparse(X) and self.encoder is None:
+            X = checked_data(self, X, reset=not self._goes_on())
         check_consistent_length(X, y)
         if not len(y):
             raise ValueError(f"Found array with 0 sample(s): {name} needs rows.")

@@ -1,13 +1,66 @@
-"""Where numbers to be predicted lie, and how far they spread."""
+"""What is to be predicted: labels and numbers as they are given, and their scale."""
 
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.validation import check_array, column_or_1d
 
 from locallin.methods.links import LOG_LINKED
 
 # Of a normal distribution: the distance of its quartiles in standard deviations.
 _QUARTILES = 1.349
+
+
+def class_labels(y) -> np.ndarray:
+    """Labels as an array of one type; ValueError where some are missing."""
+    if len(getattr(y, "shape", ())) == 1 and hasattr(y, "to_numpy"):
+        y = (
+            y.to_numpy()
+        )  # integers and booleans that might be missing stay what they are
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype != object:
+        return labels
+    n_missing = sum(map(_is_missing, labels))
+    if n_missing:
+        raise ValueError(
+            f"y has no label in {n_missing} of {len(labels)} rows: leave these rows "
+            "out, or give them a label of their own."
+        )
+    kinds = {type(label) for label in labels}
+    if all(issubclass(kind, str) for kind in kinds):
+        return labels
+    booleans = {issubclass(kind, bool | np.bool_) for kind in kinds}
+    numbers = all(issubclass(kind, Real | np.bool_) for kind in kinds)
+    if not numbers or len(booleans) > 1:
+        names = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise ValueError(
+            f"Unknown label type: y holds labels of type {names}. Make them all text, "
+            "for example by y.astype(str), all numbers or all booleans."
+        )
+    return np.array(labels.tolist())
+
+
+def _is_missing(label) -> bool:
+    """None, NaN, NaT and pandas.NA."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+
+
+def target_numbers(y, name: str) -> np.ndarray:
+    """Numbers of shape (n, n_targets), for the estimator of that name."""
+    try:
+        y = check_array(y, ensure_2d=False, dtype=float, input_name="y")
+    except (TypeError, ValueError) as error:
+        if not any(part in str(error) for part in ("to float", "float()")):
+            raise  # Python could make numbers of all values
+        raise ValueError(
+            f"{name} needs a y of numbers: {error}. For classes take "
+            "LocallyLinearClassifier."
+        ) from error
+    return y.reshape(len(y), -1)
 
 
 class TargetScale(NamedTuple):

@@ -21,6 +21,10 @@ from locallin.methods.settings import Choice
 
 Judgement = tuple[dict[str, Any], np.ndarray]
 
+# Deviations of y that its values may be away from zero: what is predicted in single
+# precision is rounded by a tenth of a millionth of them.
+_FAR = 1e4
+
 
 def _mean_auc(scores: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float | None:
     """Mean area under the ROC curves of classes against all others.
@@ -46,6 +50,8 @@ class ClassTask:
         Losses of members, the usual one first.
     target_type, plain_numbers : str
         What an encoder is told of y, and how numbers are encoded without bins.
+    dtype : str
+        Precision of encoded rows, and with them of what is learned and predicted.
     n_scores : int
         Scores of a row.
     member : type
@@ -54,6 +60,7 @@ class ClassTask:
 
     losses = "multinomial", "squared_hinge"
     target_type, plain_numbers = "classes", "standard"
+    dtype = "float32"
     member = DULLSVMClassifier
 
     def __init__(self, classes: np.ndarray):
@@ -148,6 +155,9 @@ class NumberTask:
 
     def __init__(self, y: np.ndarray):
         self.n_scores = y.shape[1]
+        with np.errstate(over="ignore"):  # members tell of such values
+            far = np.abs(y).max(axis=0) > _FAR * y.std(axis=0)
+        self.dtype = "float64" if far.any() else "float32"
 
     def told(self, y: np.ndarray) -> np.ndarray:
         """The target as the user knows it."""
