@@ -1,4 +1,4 @@
-"""LocallyLinear*: y as users have it."""
+"""LocallyLinear*: tables and y as users have them."""
 
 from decimal import Decimal
 
@@ -91,3 +91,25 @@ def test_numbers_far_from_zero_are_predicted_as_near_to_it():
 def test_numbers_too_large_to_square_are_refused_without_a_warning():
     with pytest.raises(ValueError, match="squares leave the range"):
         LocallyLinearRegressor(random_state=0).fit(X, 1e300 * X["x"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "what"),
+    [
+        (X.to_dict("list"), "X is a dict"),
+        (X.to_dict("records"), "X is a list of dicts"),
+    ],
+)
+def test_dicts_are_no_tables(rows, what):
+    with pytest.raises(TypeError, match=rf"{what}.*pandas\.DataFrame"):
+        LocallyLinearClassifier(0).fit(rows, WORDS)
+    model = LocallyLinearClassifier(0, random_state=0).fit(X, WORDS)
+    with pytest.raises(TypeError, match=rf"{what}.*pandas\.DataFrame"):
+        model.predict(rows)
+
+
+def test_a_lazy_frame_is_to_be_collected():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame({"x": X["x"].to_numpy()})
+    with pytest.raises(TypeError, match=r"X is a LazyFrame.*collect"):
+        LocallyLinearClassifier(0).fit(frame.lazy(), WORDS)

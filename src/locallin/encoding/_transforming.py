@@ -17,6 +17,7 @@ from locallin.encoding._levels import LevelPlaces, places_of
 from locallin.encoding._rows import RowWriter
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
 from locallin.encoding.plan import Plan, is_sparse, local_slopes, number_names, plan_of
+from locallin.engine.input import check_is_table
 from locallin.engine.invariants import (
     INPUT,
     Array,
@@ -182,6 +183,7 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
         )
 
     def _take(self, X, *, reset: bool):
+        check_is_table(X)
         if isinstance(X, list | tuple):
             X = np.array(X, dtype=object)
         if not is_frame(X):

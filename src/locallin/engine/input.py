@@ -4,6 +4,7 @@ Kernels check no bounds and scipy does not look at what a sparse matrix says of 
 what does not hold is found here, before anything else reads the matrix.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,21 @@ def checked_data(
             f"make_pipeline(TableEncoder(), {type(estimator).__name__}()), or use "
             "LocallyLinearClassifier, which encodes tables itself."
         ) from error
+
+
+def check_is_table(X) -> None:
+    """Refuse what has rows and columns only once a table is made of it."""
+    several = isinstance(X, list | tuple) and len(X) > 0
+    if isinstance(X[0] if several else X, Mapping):
+        what = "a list of dicts" if several else "a dict"
+        raise TypeError(
+            f"X is {what}: pass a table of it, such as pandas.DataFrame(X)."
+        )
+    if hasattr(X, "collect") and not hasattr(X, "__len__"):
+        raise TypeError(
+            f"X is a {type(X).__name__}, whose rows are not there yet: pass "
+            "X.collect()."
+        )
 
 
 def find_text(X) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from locallin.data import Batches, as_batches
-from locallin.engine.input import checked_data
+from locallin.engine.input import check_is_table, checked_data
 from locallin.engine.invariants import INPUT, Array, Arrays, CheckedState, Rule
 from locallin.engine.progress import Progress, tell
 from locallin.engine.sklearn_api import (
@@ -99,6 +99,7 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
             raise ValueError(
                 f"{name} requires y to be passed, but the target y is None."
             )
+        check_is_table(X)
         y = self._target_array(y)
         assert_all_finite(y, input_name="y")
         if sparse.issparse(X) and self.encoder is None:
