@@ -157,7 +157,8 @@ class NumberTask:
         self.n_scores = y.shape[1]
         with np.errstate(over="ignore"):  # members tell of such values
             far = np.abs(y).max(axis=0) > _FAR * y.std(axis=0)
-        self.dtype = "float64" if far.any() else "float32"
+        varies = (y != y[0]).any(axis=0)
+        self.dtype = "float64" if (far & varies).any() else "float32"
 
     def told(self, y: np.ndarray) -> np.ndarray:
         """The target as the user knows it."""
