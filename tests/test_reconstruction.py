@@ -9,12 +9,8 @@ from sklearn.datasets import load_digits, make_moons
 from locallin import LLSVMClassifier
 from locallin.coding import LAECoding, LCCCoding, LLCCoding
 from locallin.coding.anchor_learning import NearCodes, best_anchors, bound
-from locallin.coding.local_problems import (
-    lasso_minima,
-    onto_simplex,
-    shrunk,
-    simplex_minima,
-)
+from locallin.coding.local_problems import lasso_minima, simplex_minima
+from locallin.kernels.local_problems import project
 
 CODINGS = [
     LLCCoding(12, random_state=0),
@@ -165,10 +161,38 @@ def test_anchors_learn_in_any_unit(size):
     assert_allclose(ends[1] / size, ends[0], rtol=1e-3, atol=1e-3)
 
 
+def projected(points, prices, signed):
+    found = np.empty_like(points)
+    for i in range(len(points)):
+        project(points[i], prices[i], signed, np.empty(2 * points.shape[1]), found[i])
+    return found
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 9])
+def test_shrinking_is_soft_thresholding_at_the_shift_where_weights_sum_to_one(k):
+    rng = np.random.default_rng(k)
+    points, prices = rng.standard_normal((40, k)), rng.uniform(0, 1, (40, k))
+    points[:10] = np.round(points[:10])  # thresholds that coincide
+    prices[:10] = np.round(prices[:10], 1)
+    for signed in (True, False):
+        c = prices if signed else np.zeros_like(prices)
+        found = projected(points, c, signed)
+        for point, price, weights in zip(points, c, found, strict=True):
+
+            def left(shift, point=point, price=price, signed=signed):
+                moved = point - shift
+                least = -np.inf if signed else 0.0
+                shrunk = np.sign(moved) * np.maximum(np.abs(moved) - price, 0)
+                return np.maximum(shrunk, least)
+
+            shift = optimize.brentq(lambda s, left=left: left(s).sum() - 1, -20, 20)
+            assert_allclose(weights, left(shift), atol=1e-9)
+
+
 def test_shrinking_is_a_minimum_and_no_price_is_a_projection():
     rng = np.random.default_rng(6)
     points, prices = rng.standard_normal((60, 5)), rng.uniform(0, 1, (60, 5))
-    found = shrunk(points, prices)
+    found = projected(points, prices, signed=True)
     assert_allclose(found.sum(axis=1), 1)
 
     def value(g):
@@ -184,7 +208,7 @@ def test_shrinking_is_a_minimum_and_no_price_is_a_projection():
 
 def test_projection_onto_the_simplex():
     points = np.random.default_rng(3).standard_normal((50, 4)) * 3
-    found = onto_simplex(points)
+    found = projected(points, np.zeros_like(points), signed=False)
     assert_allclose(found.sum(axis=1), 1)
     assert found.min() >= 0
     others = np.random.default_rng(4).dirichlet(np.ones(4), 500)
