@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -160,19 +160,17 @@ class PVMClassifier(FewLabelsClassifier):
         counted = np.flatnonzero(weights > 0)
         seen = X if len(counted) == X.shape[0] else X[counted]
         self._choose_prototypes(seen, weights[counted])
-        smooth = smoothness(
-            lambda part: self._kernels(seen[part]).astype(float),
-            self._kernels(self.anchors_).astype(float),
+        graph = prototype_graph(
+            lambda part: self._kernels(seen[part]),
+            self._kernels(self.anchors_),
             weights[counted],
-            ~np.isin(counted, labelled),
-            float(self.shrinkage),
         )
         signs = signs_of(encoded, len(self.classes_))
-        prices = self.label_weight * weights[labelled]
-        E = self._kernels(X[labelled]).astype(float)
-        solve = _SOLVERS[self.loss]
-        found = [solve(smooth, E, column, prices) for column in signs.T]
-        self.coef_ = np.ascontiguousarray(np.transpose(found), self.anchors_.dtype)
+        E, kept = self._kernels(X[labelled]), weights[labelled]
+        found = solve_prototypes(
+            graph, E, signs, kept, self.label_weight, self.shrinkage, self.loss
+        )
+        self.coef_ = np.ascontiguousarray(found, self.anchors_.dtype)
         return self._scores(X)
 
     def _choose_prototypes(self, X, weights: np.ndarray) -> None:
@@ -187,17 +185,10 @@ class PVMClassifier(FewLabelsClassifier):
             random_state=check_random_state(self.random_state),
         )
         gamma: Any = self.gamma
-        if gamma == "auto":
-            squares = _squared_distances(self.anchors_, self.anchors_).astype(float)
-            np.fill_diagonal(squares, np.inf)
-            mean = np.minimum(squares.min(axis=1), 1e200).mean()
-            gamma = 4 / np.clip(mean, 1e-200, 1e200) if len(squares) > 1 else 1.0
-        self.gamma_ = float(gamma)
+        self.gamma_ = width_rule(self.anchors_) if gamma == "auto" else float(gamma)
 
     def _kernels(self, X) -> np.ndarray:
-        """Kernels of rows with the prototypes."""
-        squares = _squared_distances(X, self.anchors_)
-        return np.exp(-np.minimum(self.gamma_ * squares, 1e3))
+        return gaussians(X, self.anchors_, self.gamma_)
 
     def _scores(self, X) -> np.ndarray:
         return self._in_blocks(X, lambda part: self._kernels(part) @ self.coef_)
@@ -210,17 +201,36 @@ def _squared_distances(X, anchors: np.ndarray) -> np.ndarray:
     return np.nan_to_num(squares, copy=False, nan=np.finfo(squares.dtype).max)
 
 
-def smoothness(
-    kernels: Callable[[slice], np.ndarray],
-    W: np.ndarray,
-    weights: np.ndarray,
-    unlabelled: np.ndarray,
-    shrinkage: float,
-) -> np.ndarray:
-    """The quadratic part of the problem, as a matrix for the coefficients.
+def width_rule(anchors: np.ndarray) -> float:
+    """Four over the mean squared distance of a prototype from the one next to it."""
+    if len(anchors) < 2:
+        return 1.0
+    squares = _squared_distances(anchors, anchors).astype(float)
+    np.fill_diagonal(squares, np.inf)
+    mean = np.minimum(squares.min(axis=1), 1e200).mean()
+    return float(4 / np.clip(mean, 1e-200, 1e200))
 
-    It is ``E' L E + shrinkage E_u' E_u`` with rows that count as often as their
-    weights say: two passes over the rows, one for the degrees.
+
+def gaussians(X, anchors: np.ndarray, gamma: float) -> np.ndarray:
+    """Kernels of rows with the prototypes."""
+    return np.exp(-np.minimum(gamma * _squared_distances(X, anchors), 1e3))
+
+
+class PrototypeGraph(NamedTuple):
+    """What all rows, labelled or not, say of the prototypes' coefficients.
+
+    With E the kernels of the rows with the prototypes, and S their weights:
+    ``laplacian`` is E' L E, ``products`` is E' S E, both of shape (m, m).
+    """
+
+    laplacian: np.ndarray
+    products: np.ndarray
+
+
+def prototype_graph(
+    kernels: Callable[[slice], np.ndarray], W: np.ndarray, weights: np.ndarray
+) -> PrototypeGraph:
+    """Go through the rows twice, once for the degrees.
 
     Parameters
     ----------
@@ -229,29 +239,24 @@ def smoothness(
     W : ndarray of shape (m, m)
         Kernels of the prototypes.
     weights : ndarray of shape (n,)
-        Weights of the rows.
-    unlabelled : ndarray of bool of shape (n,)
-        The rows without a label.
-    shrinkage : float
-        How much their scores are drawn to zero.
+        Weights of the rows, which count as often as these say.
 
     Returns
     -------
-    ndarray of shape (m, m)
-        A positive semidefinite matrix.
+    PrototypeGraph
+        Of positive semidefinite matrices.
     """
     m, n = len(W), len(weights)
-    inverse = linalg.pinvh(W, rtol=_RANK)
-    products, free, sums = np.zeros((m, m)), np.zeros((m, m)), np.zeros(m)
+    inverse = linalg.pinvh(W.astype(float), rtol=_RANK)
+    products, sums = np.zeros((m, m)), np.zeros(m)
     for part in gen_batches(n, _ROWS):
-        E = kernels(part)
+        E = kernels(part).astype(float)
         weighted = E * weights[part, None]
         products += E.T @ weighted
-        free += E[unlabelled[part]].T @ weighted[unlabelled[part]]
         sums += weighted.sum(axis=0)
     to_degrees, of_degrees, total = inverse @ sums, np.zeros((m, m)), 0.0
     for part in gen_batches(n, _ROWS):
-        E = kernels(part)
+        E = kernels(part).astype(float)
         degrees = np.maximum(E @ to_degrees, 0) * weights[part]
         of_degrees += E.T @ (E * degrees[:, None])
         total += degrees.sum()
@@ -259,7 +264,45 @@ def smoothness(
     laplacian = of_degrees - products @ inverse @ products
     values, vectors = linalg.eigh((laplacian + laplacian.T) / 2)
     values = np.maximum(values, 0) / (mean if mean > 0 else 1.0)
-    return (vectors * values) @ vectors.T + shrinkage * free
+    return PrototypeGraph((vectors * values) @ vectors.T, products)
+
+
+def solve_prototypes(
+    graph: PrototypeGraph,
+    E: np.ndarray,
+    signs: np.ndarray,
+    weights: np.ndarray,
+    label_weight: float,
+    shrinkage: float,
+    loss: str,
+) -> np.ndarray:
+    """Coefficients of the prototypes, for the labels of some of the graph's rows.
+
+    Parameters
+    ----------
+    graph : PrototypeGraph
+        Of all rows.
+    E : ndarray of shape (n_labelled, m)
+        Kernels of the labelled rows.
+    signs : ndarray of shape (n_labelled, n_scores)
+        1 where a row has the class of a score, -1 elsewhere.
+    weights : ndarray of shape (n_labelled,)
+        Weights of the labelled rows.
+    label_weight, shrinkage : float
+        How much a label counts, and how much other scores are drawn to zero.
+    loss : {"squared_hinge", "squared_error"}
+        Loss of the labelled rows.
+
+    Returns
+    -------
+    ndarray of shape (m, n_scores)
+        The coefficients.
+    """
+    E = E.astype(float)
+    unlabelled = graph.products - (E * weights[:, None]).T @ E
+    smooth = graph.laplacian + shrinkage * unlabelled
+    solve, prices = _SOLVERS[loss], label_weight * weights
+    return np.transpose([solve(smooth, E, column, prices) for column in signs.T])
 
 
 def _least_squares(smooth, E, signs, prices) -> np.ndarray:
