@@ -169,12 +169,11 @@ def error(model, X, y) -> float:
 
 
 def summary(errors) -> dict:
-    """Test errors of several runs with their mean and deviation."""
-    return {
-        "test_errors": errors,
-        "mean": round(float(np.mean(errors)), 3),
-        "deviation": round(float(np.std(errors, ddof=1)), 3),
-    }
+    """Test errors with their mean and, of several runs, their deviation."""
+    found = {"test_errors": errors, "mean": round(float(np.mean(errors)), 3)}
+    if len(errors) > 1:
+        found["deviation"] = round(float(np.std(errors, ddof=1)), 3)
+    return found
 
 
 def seconds(function, clock=time.perf_counter) -> tuple[float, object]:

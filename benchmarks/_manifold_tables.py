@@ -72,7 +72,7 @@ def shares() -> str:
         cells = []
         for share, figure in zip(of_labels.SHARES, printed, strict=True):
             entry = results.get(method, {}).get(f"1/{share}")
-            cells.append(f"{plus_minus(entry)} ({figure:.2f})" if entry else "")
+            cells.append(f"{with_deviation(entry)} ({figure:.2f})" if entry else "")
         rows.append([method, *cells])
     head = ["error %", *(f"1/{share}" for share in of_labels.SHARES)]
     return markdown(head, columns_marked(rows))

@@ -28,13 +28,13 @@ def own() -> str:
 
 
 def own_figures():
-    for data, results in read("papers-llsvm").items():
+    for data, results in read_or_nothing("papers-llsvm").items():
         if OWN_LLSVM in results and SOFT in results:
             printed = results["error printed in the paper"]
             yield data, "LL-SVM", results[OWN_LLSVM], results[SOFT], printed
-    recipes = read("papers-joint")
-    latent = read("papers-ml3").get("table 1", {})
-    for data, results in read("papers-own").items():
+    recipes = read_or_nothing("papers-joint")
+    latent = read_or_nothing("papers-ml3").get("table 1", {})
+    for data, results in read_or_nothing("papers-own").items():
         for method, entry in results.items():
             if method == "ML3":
                 printed = ml3.PRINTED.get(data, (0, None))[1]

@@ -178,9 +178,8 @@ def anchors() -> plt.Figure:
     for axis, (data, methods) in zip(axes, results.items(), strict=True):
         for method, found in methods.items():
             sizes = sorted(found, key=int)
-            means, deviations = (
-                [found[m][key] for m in sizes] for key in ("mean", "deviation")
-            )
+            means = [found[m]["mean"] for m in sizes]
+            deviations = [found[m].get("deviation", 0) for m in sizes]
             axis.errorbar(
                 [int(m) for m in sizes],
                 means,

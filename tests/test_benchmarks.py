@@ -175,7 +175,7 @@ def tiny():
         patch.setattr(manifolds, "SPLITS", 2)
         patch.setattr(manifolds, "CHARTS", dict.fromkeys(manifolds.CHARTS, (5, 3)))
         patch.setattr(labels, "SHARES", (4, 2))
-        patch.setattr(labels, "TRIALS", 2)
+        patch.setattr(labels, "TRIALS", {4: 2})
         patch.setattr(labels, "CHART", (5, 3))
         two = {method: found[:2] for method, found in labels.PRINTED.items()}
         patch.setattr(labels, "PRINTED", two)
@@ -453,6 +453,45 @@ def test_a_failure_in_another_process_is_one_here(capfd):
 def test_tables_show_what_was_measured(results):
     for table in tables.TABLES.values():
         assert table().startswith("|")
+
+
+ALONE = {
+    "papers-llsvm": ["llsvm", "papers, own", "papers"],
+    "papers-joint": ["joint", "joint, short", "papers"],
+    "papers-ml3": ["ml3", "ml3, small sets", "papers"],
+    "papers-atlas": ["atlas", "atlas, noise", "papers"],
+    "papers-own": ["papers, own"],
+    "papers-rivals": ["papers, 2015", "papers, 2015, times"],
+    "papers-losses": ["papers, 2018"],
+    "papers-manifolds": ["embeddings", "atlas, parts", "atlas, classes"],
+    "papers-labels": ["shares of labels"],
+    "papers-latent": [
+        "ml3, others",
+        "ml3, small sets, others",
+        "ml3, p",
+        "ml3, iterations",
+    ],
+    "papers-additive": ["additive"],
+    "few_labels": ["few labels", "papers"],
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_the_results_of_one_command_are_enough_for_its_tables(
+    results, name, tmp_path, monkeypatch
+):
+    (tmp_path / f"{name}.json").write_text((results / f"{name}.json").read_text())
+    monkeypatch.setattr(_markdown, "RESULTS", tmp_path)
+    for table in ALONE[name]:
+        assert tables.TABLES[table]().startswith("|")
+
+
+def test_a_part_that_rests_on_another_measures_both(tiny, data, tmp_path):
+    only = "--only", "atlas", "--sets", "usps, noise"
+    run("papers", data, tmp_path, *only)
+    found = read(tmp_path, "papers-atlas")["results"]
+    assert set(found["usps"]) == {"rbf", "linear"}
+    assert set(found["usps, noise"]["5"]) >= {"AtlasRBF", "AtlasLinear"}
 
 
 def test_pictures_show_what_was_measured(results, tiny, tmp_path):

@@ -148,11 +148,8 @@ def table_1(folder, name, method) -> dict:
         seconds, _ = cpu_seconds(partial(model.fit, split.X, split.y))
         spent.append(seconds)
         errors.append(error(model, split.X_test, split.y_test))
-    result = {"test_errors": errors, "mean": round(float(np.mean(errors)), 3)}
-    if len(errors) > 1:
-        result = summary(errors)
     return {
-        **result,
+        **summary(errors),
         "held_out_errors": tried,
         "fit_cpu_seconds": float(np.median(spent)),
         "test_cpu_seconds": prediction_time(model, split.X_test) * len(split.X_test),

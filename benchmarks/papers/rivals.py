@@ -157,7 +157,7 @@ def measure(folder, name, machine: Machine) -> dict:
     return {
         "chosen": point,
         "tried": tried,
-        **spread(errors),
+        **summary(errors),
         "test_time": multiple_of_linear(model, split, machine.slow),
     }
 
@@ -165,12 +165,6 @@ def measure(folder, name, machine: Machine) -> dict:
 def is_split_at_random(folder, name) -> bool:
     with np.load(folder / f"{name}.npz") as file:
         return "y" in file
-
-
-def spread(errors) -> dict:
-    if len(errors) > 1:
-        return summary(errors)
-    return {"test_errors": errors, "mean": round(errors[0], 3)}
 
 
 def multiple_of_linear(model, split: Split, slow: bool = False) -> float:
