@@ -36,11 +36,12 @@ from locallin import (
     IntersectionSampler,
     LLSVMClassifier,
     LLSVMClassifierCV,
+    LocallyLinearClassifier,
     ML3Classifier,
     SAPLClassifier,
 )
 from locallin.inspection import counterfactual, explain, global_effects, regions
-from locallin.inspection.text import plain
+from locallin.inspection.text import number, plain, shown_value, signed
 from locallin.report import Report, report
 from locallin.report._curves import ticks
 from locallin.report._data import N_PARTS, Evaluation
@@ -675,6 +676,34 @@ def test_the_top_is_in_plain_words(blobs):
     assert "<h1>Model report</h1>" in top
     assert f"8 local linear models, 2 classes, asked about {len(X)} rows" in top
     assert "Classifier" not in top
+    named = report(clone(ESTIMATORS["llsvm"]).fit(X, y), X, pd.Series(y, name="<left>"))
+    assert "<h1>Model report: &lt;left&gt;</h1>" in named
+
+
+def test_a_model_that_chose_for_itself_says_what(blobs):
+    """Alone and behind other steps; not what it is made of."""
+    X, y = of_classes(blobs, 2)
+    alone = LocallyLinearClassifier(random_state=0, time_limit=0.01).fit(X, y)
+    behind = make_pipeline(StandardScaler(), alone).fit(X, y)
+    for clf in (alone, behind):
+        tables = Page(report(clf, X, y)).tables
+        changed = {line[0] for line in tables["Parameters that are not the defaults"]}
+        assert changed == {"Parameter", "random_state", "time_limit"}
+        chosen = dict(tables["Chosen on held-out rows"][1:])
+        assert chosen == {name: str(value) for name, value in alone.chosen_.items()}
+        assert ["method", "LocallyLinearClassifier"] in tables["What fitting gave"]
+
+
+def test_large_numbers_are_written_out():
+    told = {21997.81: "21998", 9999.6: "10000", 187342.0: "187342", 0.123456: "0.1235"}
+    assert {value: number(value) for value in told} == told
+    assert (number(1e15), signed(-20000.4), number(np.nan)) == (
+        "1e+15",
+        "-20000",
+        "nan",
+    )
+    assert shown_value(1234567.8) == "1234568"
+    assert shown_value(21997.81) == "21997.8"
 
 
 def test_parts_are_told_where_asked_for(moons, capsys):

@@ -29,7 +29,7 @@ def report(args) -> int:
             y,
             feature_names=None if is_frame(X) else model.about.get("names"),
             rows=args.rows,
-            title=args.title,
+            title=args.title or _title(model),
             first_row=1,
             row_names=names,
             verbose=int(sys.stderr.isatty()),
@@ -48,6 +48,11 @@ def report(args) -> int:
     }
     show(args, result, pairs(result))
     return 0
+
+
+def _title(model: Model) -> str | None:
+    label = model.about.get("label")
+    return f"Model report: {label}" if isinstance(label, str) else None
 
 
 def _quality(evaluation: Evaluation | NumberEvaluation) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from locallin.inspection.columns import is_missing, is_number
 
 _MARKS = "\u061c\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e"
 _ISOLATES = "\u2066\u2067\u2068\u2069\ufeff"
+# Larger numbers are written with an exponent.
+_LARGEST_PLAIN = 1e15
 # Letters that move the cursor, end a line or turn the direction of writing.
 _CONTROLS = {code: f"\\x{code:02x}" for code in [*range(0x20), *range(0x7F, 0xA0)]} | {
     ord(mark): f"\\u{ord(mark):04x}" for mark in _MARKS + _ISOLATES
@@ -38,8 +40,8 @@ def shown_value(value: Any) -> str:
         value = value.date()
     if not is_number(value):
         return plain(value)
-    whole = float(value).is_integer() and abs(value) < 1e15
-    return f"{int(value)}" if whole else f"{value:.6g}"
+    whole = float(value).is_integer() and abs(value) < _LARGEST_PLAIN
+    return f"{int(value)}" if whole else number(value, 6)
 
 
 def html_table(
@@ -78,11 +80,12 @@ def table(
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
-def number(value: float) -> str:
-    """Four significant digits."""
-    return f"{value:.4g}"
+def number(value: float, digits: int = 4, sign: str = "") -> str:
+    """Significant digits; those before the point are all written."""
+    whole = 10**digits - 0.5 <= abs(value) < _LARGEST_PLAIN
+    return f"{value:{sign}.0f}" if whole else f"{value:{sign}.{digits}g}"
 
 
 def signed(value: float) -> str:
     """Four significant digits with a sign."""
-    return f"{value:+.4g}"
+    return number(value, sign="+")

@@ -60,12 +60,23 @@ def chance_figures(evaluation: Evaluation) -> str:
         falls, hits = roc_curve(right, chance)
         roc = _thinned(falls, hits)
         figures.append(
-            unit_figure("ROC", "share of others", f"share of {of}", roc, diagonal=True)
+            unit_figure(
+                "ROC curve",
+                f"share of others taken for {of}",
+                f"share of {of} found",
+                roc,
+                diagonal=True,
+            )
         )
         precision, recall = precision_curve(right, chance)
         points = _thinned(recall, precision)
         figures.append(
-            unit_figure("Precision and recall", "recall", "precision", points)
+            unit_figure(
+                "Precision by recall",
+                f"recall: share of {of} found",
+                f"share right among those called {of}",
+                points,
+            )
         )
     return f'<div class="curves">{"".join(figures)}</div>'
 

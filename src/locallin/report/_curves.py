@@ -19,7 +19,7 @@ def ticks(low: float, high: float, wanted: int = 4) -> list[float]:
         return [low]
     rough = span / wanted
     power = 10.0 ** floor(log10(rough))
-    step = next(m * power for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    step = next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * 0.999)
     first, last = ceil(low / step - 1e-9), floor(high / step + 1e-9)
     return [round(i * step, 12) + 0.0 for i in range(first, last + 1)]
 

@@ -2,8 +2,11 @@
 
 from inspect import Parameter, signature
 
+from sklearn.pipeline import Pipeline
+
 from locallin.inspection.text import number
 from locallin.inspection.unwrap import split_pipeline
+from locallin.methods.tables import TableEstimator
 
 _LONGEST = 120
 # Names of the fitted attributes that are single numbers.
@@ -16,8 +19,18 @@ _FACTS = {
 }
 
 
+def chooser_in(estimator) -> TableEstimator | None:
+    """The estimator that chose its own settings, also at the end of a pipeline."""
+    while isinstance(estimator, Pipeline):
+        estimator = estimator.steps[-1][1]
+    return estimator if isinstance(estimator, TableEstimator) else None
+
+
 def changed_parameters(estimator) -> list[tuple[str, str, str]]:
     """Name, value and default of the parameters that are not the defaults."""
+    chooser = chooser_in(estimator)
+    if chooser is not None:
+        return _changed(chooser)  # it set the parameters of its parts itself
     before, classifier = split_pipeline(estimator)
     steps = [(f"{name}.", step) for name, step in before]
     found = []
@@ -49,7 +62,7 @@ def _short(value) -> str:
 def fitted_facts(data) -> list[tuple[str, str]]:
     """Numbers of rows, features, classes, local models, and what fitting found."""
     model = data.classifier
-    facts = [("method", type(model).__name__)]
+    facts = [("method", type(chooser_in(data.estimator) or model).__name__)]
     if hasattr(model, "classes_"):
         labels = _first_labels(model.classes_.tolist())
         facts.append(("classes", ", ".join(map(str, labels))))

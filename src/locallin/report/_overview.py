@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import floor, log10
+
 import numpy as np
 
 from locallin.inspection import Effect, GlobalEffects
-from locallin.inspection.columns import is_missing
+from locallin.inspection.columns import is_missing, is_number
 from locallin.inspection.text import escaped, number, shown_value
 from locallin.report._curves import ticks
 
@@ -29,6 +31,7 @@ def importance_lines(effects: GlobalEffects) -> list[list[str]]:
     shown = effects.effects[:_MOST_COLUMNS]
     by_region = differs_by_region(effects)
     most = max((one.importance.mean() for one in shown), default=0.0) or 1.0
+    places = max(0, 3 - floor(log10(most)))
     lines = []
     for one in shown:
         score = int(one.interaction.argmax())
@@ -38,10 +41,10 @@ def importance_lines(effects: GlobalEffects) -> list[list[str]]:
         at = escaped(_shown(one, one.widest(score))) if differs > 0 else "–"
         line = [
             escaped(one.name),
-            number(size),
+            f"{size:.{places}f}",
             f'<td class="bar" aria-hidden="true">{bar}</td>',
         ]
-        lines.append([*line, number(differs), at] if by_region else line)
+        lines.append([*line, f"{differs:.{places}f}", at] if by_region else line)
     return lines
 
 
@@ -93,7 +96,8 @@ def _shown(effect: Effect, value) -> str:
     """A value of the column; the places at which a date is asked for are days."""
     if effect.kind == "date" and not is_missing(value):
         return value.date().isoformat()
-    return shown_value(value)
+    known = is_number(value) and not is_missing(value)
+    return number(value) if known else shown_value(value)
 
 
 class _Heights:

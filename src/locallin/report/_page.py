@@ -22,7 +22,7 @@ from locallin.report._elements import (
     tile_list,
     whole_page,
 )
-from locallin.report._model import changed_parameters, fitted_facts
+from locallin.report._model import changed_parameters, chooser_in, fitted_facts
 from locallin.report._number_page import (
     errors_section,
     intervals_section,
@@ -123,7 +123,7 @@ def _tiles(data: ReportData) -> str:
 def _kind_of_models(data: ReportData) -> str:
     if data.regions[0].owner is not None:
         return f"{len(data.regions) // len(data.regions.class_labels)} for each class"
-    return "charts" if hasattr(data.classifier, "atlas_") else "anchors"
+    return "charts" if hasattr(data.classifier, "atlas_") else ""
 
 
 def _columns_section(data: ReportData) -> str:
@@ -132,17 +132,17 @@ def _columns_section(data: ReportData) -> str:
         return ""
     header, by_region = ["Column", "#Adds on average", ""], ""
     if differs_by_region(effects):
-        header += ["#Differs by region", "Most at"]
+        header += ["#Differs between local models", "Most at"]
         by_region = (
-            " Coloured lines and points are rows of one local model; where they lie "
-            "apart, what a value means depends on the other columns."
+            " Coloured lines and points belong to the rows of one local model: where "
+            "they lie apart, the effect of a value depends on the other columns."
         )
     caption = f"Mean absolute contribution over {effects.n_rows:,} rows"
     what = "prediction" if data.explained.of_numbers else "score"
     return (
-        f"<p>A {what} is a sum of what each column adds. On average a column adds, or "
-        "takes away, as much as its bar shows; below, what it adds at each of its "
-        f"values.{by_region}</p>"
+        f"<p>A {what} is the sum of what each column adds. Bars show how much a column "
+        "adds or takes away on average, charts what it adds at each of its values."
+        f"{by_region}</p>"
         + table(caption, header, importance_lines(effects), kind="wide matters")
         + effect_figures(effects, "the prediction" if what == "prediction" else None)
     )
@@ -156,7 +156,12 @@ def _model_section(data: ReportData) -> str:
         header = ["Parameter", "Value", "Default"]
         parts.append(table("Parameters that are not the defaults", header, lines))
     else:
-        parts.append("<p>All parameters are the defaults.</p>")
+        parts.append("<p>All parameters have their defaults.</p>")
+    chosen = getattr(chooser_in(data.estimator), "chosen_", {})
+    if chosen:
+        lines = [[text(name), text(value)] for name, value in chosen.items()]
+        header = ["Setting", "#Value"]
+        parts.append(table("Chosen on held-out rows", header, lines))
     facts = [[text(name), text(value)] for name, value in fitted_facts(data)]
     parts.append(table("What fitting gave", ["Fitted", "#Value"], facts))
     return f'<div class="beside">{"".join(parts)}</div>'
@@ -196,7 +201,7 @@ def _chances_section(evaluation: Evaluation) -> str:
         return ""
     caption = f"Probabilities of {len(is_class):,} rows, with 95% intervals"
     return (
-        "<p>Of the rows with a probability of 80% four in five should be of the class: "
+        "<p>Four in five of the rows with a probability of 80% should be of the class: "
         "points on the diagonal keep that promise. Bars are 95% intervals.</p>"
         + table(caption, ["Figure", "#Value", "#Interval"], chance_lines(evaluation))
         + chance_figures(evaluation)
@@ -321,7 +326,7 @@ def _regions_section(data: ReportData) -> str:
     if labelled:
         header.append("#R2" if numbers else "#Accuracy")
     header.append("#Mean" if numbers else "Classes")
-    header += ["Features that move its scores most"] * named
+    header += ["Columns that move its scores most"] * named
     most = max(1, shown[0].rows)
     lines = []
     for region in shown:
@@ -354,8 +359,9 @@ def _regions_section(data: ReportData) -> str:
         more += f'<p class="note">{empty:,} local {have} none of these rows.</p>'
     good = "R2" if numbers else "accuracy"
     return (
-        "<p>A row belongs to the local model that counts most for it. Many rows and a "
-        f"low {good} show where labels may be wrong or local models missing.</p>"
+        "<p>A row belongs to the local model that counts most for it. A local model "
+        f"with many rows and a low {good} shows where labels may be wrong, or where "
+        "more local models are needed.</p>"
         + table(caption, header, lines, kind="wide")
         + more
     )

@@ -110,7 +110,8 @@ def report(
         confident (of numbers those farthest off, lowest and highest), and others at
         random. None explains all.
     title : str, default=None
-        Heading of the page. None is "Model report".
+        Heading of the page. None is "Model report", and the name of y where it has
+        one, as a column of a frame.
     random_state : int, RandomState instance or None, default=0
         Seed of the rows that are drawn: some of those explained, and those for the
         table of local models where X is large.
@@ -186,6 +187,9 @@ def build_report(
         row_names=row_names,
         say=lambda part: steps.step(next(parts), part),
     )
-    content = page(data, "Model report" if title is None else title)
+    if title is None:
+        name = getattr(y, "name", None)
+        title = "Model report" if name is None else f"Model report: {name}"
+    content = page(data, title)
     steps.step(N_PARTS, f"the page has {len(content) / 1000:,.0f} kB")
     return content, data

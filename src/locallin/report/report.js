@@ -33,8 +33,9 @@
     if (typeof value !== "number") return String(value);
     if (value === 0) return "0";
     const size = Math.abs(value);
-    if (size >= 1e6 || size < 1e-4) return value.toExponential(3);
-    return String(Number(value.toPrecision(4))).replace("-", "\u2212");
+    if (size >= 1e15 || size < 1e-4) return value.toExponential(3);
+    const short = size < 9999.5 ? Number(value.toPrecision(4)) : Math.round(value);
+    return String(short).replace("-", "\u2212");
   }
 
   function decimals(values) {
@@ -66,9 +67,9 @@
     const lines = one.terms.slice();
     if (one.others) {
       const [count, part] = one.others;
-      lines.push([`${count} other feature${count === 1 ? "" : "s"}`, "", part]);
+      lines.push([`${count} other column${count === 1 ? "" : "s"}`, "", part]);
     }
-    lines.push(["bias of the local model", "", one.bias]);
+    lines.push(["bias of the local models", "", one.bias]);
     const parts = lines.map((line) => line[2]);
     const bar = barsFor(parts);
     const places = decimals([...parts, one.score]);
@@ -77,19 +78,19 @@
       body.append(
         element("tr", {},
           element("th", { scope: "row" }, name),
-          element("td", { class: "num" }, significant(value)),
+          element("td", { class: "value" }, significant(value)),
           bar(part),
           element("td", { class: "num" }, signed(part, places))));
     }
     const head = element("thead", {}, element("tr", {},
-      element("th", { scope: "col" }, "Feature"),
+      element("th", { scope: "col" }, "Column"),
       element("th", { scope: "col", class: "num" }, "Value"),
       element("td", { "aria-hidden": "true" }),
       element("th", { scope: "col", class: "num" }, "Adds")));
     const foot = element("tfoot", {}, element("tr", {},
       element("th", { scope: "row", colspan: "3" }, "Sum: the " + lowered(one.name)),
       element("td", { class: "num", id: "score" }, signed(one.score, places))));
-    const caption = element("caption", {}, one.name + ": what each feature adds");
+    const caption = element("caption", {}, one.name + ": what each column adds");
     return element("table", { class: "terms" }, caption, head, body, foot);
   }
 
@@ -144,7 +145,7 @@
     if (noChanges || numbers) return null;
     const change = row.change;
     if (!change) {
-      const text = "No change of a single feature changes the decision of the local model.";
+      const text = "No change of a single column would turn the decision of the local model.";
       return element("p", { class: "change" }, text);
     }
     const follows = change.reached === row.predicted
@@ -154,7 +155,7 @@
     const size = change.counted
       ? ` (${significant(change.size)} standard deviations)` : "";
     const far = change.counted && change.size > 3
-      ? " So large a change leads out of the data: no single feature decides this row."
+      ? " So large a change leads out of the data: no single column decides this row."
       : "";
     return element("p", { class: "change" },
       "With ", element("b", {}, change.feature), units,
@@ -183,12 +184,14 @@
       const off = significant(Math.abs(row.error));
       return element("p", { class: "quiet" }, `The prediction is ${off} ${side} the true value.`);
     }
-    let text = `The runner-up is ${row.runner_up}`;
-    if (row.views.length > 1) text += `, ${significant(row.margin)} behind`;
+    const said = [];
     if ("probability" in row) {
-      text += `. Probability of ${row.predicted}: ${(100 * row.probability).toFixed(1)}%`;
+      said.push(`Probability of ${row.predicted}: ${(100 * row.probability).toFixed(1)}%.`);
     }
-    return element("p", { class: "quiet" }, text + ".");
+    if (row.views.length > 1) {
+      said.push(`The runner-up is ${row.runner_up}, ${significant(row.margin)} behind.`);
+    }
+    return said.length ? element("p", { class: "quiet" }, said.join(" ")) : null;
   }
 
   function viewButtons(row) {

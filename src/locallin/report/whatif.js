@@ -29,7 +29,7 @@ function whatIfPanel(store, place, tools) {
   const more = element("button", { type: "button", "aria-expanded": "false" });
   const reset = element("button", { type: "button", id: "what-if-reset" }, "Reset");
   const flip = element("button", { type: "button", id: "what-if-flip" },
-    numbers ? "Smallest change that gets there" : "Smallest change that flips");
+    numbers ? "Smallest change that gets there" : "Smallest change that flips it");
   const goal = element("input", { type: "number", id: "what-if-goal", step: "any" });
   const chooser = element("select", { id: "what-if-class" });
 
@@ -181,7 +181,7 @@ function whatIfPanel(store, place, tools) {
       const noun = rest.length === 1 ? "column" : "columns";
       body.append(fixed(`${rest.length} other ${noun}`, others));
     }
-    body.append(fixed("bias of the local model", bias));
+    body.append(fixed("bias of the local models", bias));
     sum.textContent = signed(score, places);
     sum.dataset.score = String(score);
     caption.textContent = numbers ? "What each column adds to the prediction"
@@ -203,7 +203,7 @@ function whatIfPanel(store, place, tools) {
     chances.replaceChildren(element("table", { class: "terms" },
       element("caption", {}, "Prediction"),
       element("tbody", {}, line("as changed", found.scores[0]),
-        line("the row as it is", before.scores[0]))));
+        line("the row as it was", before.scores[0]))));
   }
 
   function drawChances(found) {
@@ -231,7 +231,7 @@ function whatIfPanel(store, place, tools) {
       made.append(element("tr", {}, element("th", { scope: "row" }, classes[c]), bar,
         element("td", { class: "num" }, old ? percent(values[c]) : signed(values[c], places))));
     }
-    const name = old ? "Probabilities; the marks are those of the row as it is" : "Scores";
+    const name = old ? "Probabilities; marks show the row as it was" : "Scores";
     chances.replaceChildren(
       element("table", { class: "terms" }, element("caption", {}, name), made));
   }
@@ -371,9 +371,9 @@ function whatIfPanel(store, place, tools) {
   const aim = element("label", { for: "what-if-goal" }, "Bring the prediction to", goal);
   const choice = element("label", { for: "what-if-class" }, "Score to take apart", chooser);
   place.append(
-    element("p", { class: "note" }, "Change values, and the model, which is inside this " +
-      "page, answers. It says what the model would say, not what a change would do in " +
-      "the world."),
+    element("p", { class: "note" }, "Change a value, and the model, which travels inside " +
+      "this page, answers. It shows what the model would predict, not what such a change " +
+      "would cause in the world."),
     element("div", { class: "row" },
       element("div", {},
         element("table", { class: "terms changes" }, caption, head, body, foot), more),
