@@ -89,7 +89,10 @@ def peers() -> dict:
                     "pytabkit.TabM_D_Classifier",
                     {"random_state": 0, "device": "cpu", "n_threads": 1},
                 ),
-                "xRFM": ("xrfm.xRFM", {"random_state": 0, "device": "cpu"}),
+                "XRFM_D_Classifier": (
+                    "pytabkit.XRFM_D_Classifier",
+                    {"random_state": 0, "device": "cpu", "n_threads": 1},
+                ),
             }
         ),
     }
