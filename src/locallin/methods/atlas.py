@@ -145,6 +145,11 @@ class AtlasClassifier(ChartedEstimator, ScoringClassifier):
     proba_scale_, proba_offset_ : float and ndarray of shape (n_classes,)
         With ``probability=True``: probabilities are the softmax of scores times the
         scale plus the offset.
+    conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
+            (n_classes + 1,)
+        What ``predict_set`` goes by: levels of one less the probability of the true
+        class, over all held-out rows and those of each class, and their numbers. Not
+        there where no rows were held out.
     n_iter_ : int
         Largest number of passes of any machine.
     n_features_in_ : int

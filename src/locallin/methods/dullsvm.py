@@ -157,6 +157,11 @@ class DULLSVMClassifier(JointClassifier):
     proba_scale_, proba_offset_ : float and ndarray of shape (n_classes,)
         What probabilities are made with: of scores times the scale, with the offset
         added to their logarithms. Where held-out rows or class weights have set them.
+    conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
+            (n_classes + 1,)
+        What ``predict_set`` goes by: levels of one less the probability of the true
+        class, over all held-out rows and those of each class, and their numbers. Not
+        there where no rows were held out.
     n_iter_ : int
         Number of passes made.
     objective_history_ : ndarray of shape (n_iter_,)

@@ -140,6 +140,11 @@ class LLSVMClassifierCV(LLSVMClassifier):
         What ``predict_proba`` is made with: of scores times the scale, with the offset
         added to their logarithms. From the held-out rows at ``alpha_``, unless
         ``loss="logistic"`` has probabilities of its own.
+    conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
+            (n_classes + 1,)
+        What ``predict_set`` goes by: levels of one less the probability of the true
+        class, over all held-out rows and those of each class, and their numbers. Not
+        there where no rows were held out.
     n_iter_ : int
         Number of passes, or Newton steps, of the last solve, on all rows.
     objective_history_ : ndarray of shape (n_iter_,)
