@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 
 from locallin.dask._estimator import ClusterEstimator, has_local
-from locallin.dask._predict import accuracy, is_lazy
+from locallin.dask._predict import accuracy
 
 
 class ClusterClassifier(ClassifierMixin, ClusterEstimator):
@@ -67,6 +66,8 @@ class ClusterClassifier(ClassifierMixin, ClusterEstimator):
     >>> clf.predict(rows)  # computed when it is needed
     dask.array<..., shape=(400,), dtype=int64, chunksize=(100,), ...>
     """
+
+    _other = "ClusterRegressor"
 
     @property
     def classes_(self) -> np.ndarray:
@@ -186,7 +187,4 @@ class ClusterClassifier(ClassifierMixin, ClusterEstimator):
         float
             Accuracy.
         """
-        check_is_fitted(self)
-        if is_lazy(X):
-            return accuracy(self.estimator_, X, y, sample_weight)
-        return self.estimator_.score(X, y, sample_weight)
+        return self._score(accuracy, X, y, sample_weight)

@@ -50,6 +50,9 @@ class ClusterEstimator(MetaEstimatorMixin, BaseEstimator):
         "timeout": [Interval(Real, 0, None, closed="neither")],
     }
 
+    # The wrapper for estimators of the other kind.
+    _other: str
+
     def __init__(self, estimator, *, n_shards: int = 2, timeout: float = 60.0):
         self.estimator = estimator
         self.n_shards = n_shards
@@ -66,13 +69,12 @@ class ClusterEstimator(MetaEstimatorMixin, BaseEstimator):
     def _check(self) -> None:
         """Refuse parameters that are not allowed, and estimators of another kind."""
         validate_parameters(self)
-        kinds = {"ClusterClassifier": is_classifier, "ClusterRegressor": is_regressor}
-        for name, is_one in kinds.items():
-            if is_one(self.estimator) and not is_one(self):
-                raise TypeError(
-                    f"estimator is a {type(self.estimator).__name__}, which is for "
-                    f"{name}, not for {type(self).__name__}."
-                )
+        is_other = is_regressor if is_classifier(self) else is_classifier
+        if is_other(self.estimator):
+            raise TypeError(
+                f"estimator is a {type(self.estimator).__name__}, which is for "
+                f"{self._other}, not for {type(self).__name__}."
+            )
 
     def _fit(self, X, y, sample_weight):
         """Fit the estimator to rows that are on a cluster."""
@@ -143,6 +145,13 @@ class ClusterEstimator(MetaEstimatorMixin, BaseEstimator):
         if is_lazy(X):
             return lazily(self.estimator_, method, X, **more)
         return getattr(self.estimator_, method)(X, **more)
+
+    def _score(self, of_blocks, X, y, sample_weight) -> float:
+        """Score of the local estimator; by ``of_blocks`` for a dask collection."""
+        check_is_fitted(self)
+        if is_lazy(X):
+            return of_blocks(self.estimator_, X, y, sample_weight)
+        return self.estimator_.score(X, y, sample_weight)
 
 
 @with_callbacks

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted
 
 from locallin.dask._estimator import ClusterEstimator, has_local
-from locallin.dask._predict import explained, is_lazy
+from locallin.dask._predict import explained
 
 
 class ClusterRegressor(RegressorMixin, ClusterEstimator):
@@ -65,6 +64,8 @@ class ClusterRegressor(RegressorMixin, ClusterEstimator):
     >>> reg.predict(rows)  # computed when it is needed
     dask.array<..., shape=(400,), dtype=float64, chunksize=(100,), ...>
     """
+
+    _other = "ClusterClassifier"
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -157,7 +158,4 @@ class ClusterRegressor(RegressorMixin, ClusterEstimator):
             R2, as the local estimator has it; of several quantiles the mean of their
             D2.
         """
-        check_is_fitted(self)
-        if is_lazy(X):
-            return explained(self.estimator_, X, y, sample_weight)
-        return self.estimator_.score(X, y, sample_weight)
+        return self._score(explained, X, y, sample_weight)
