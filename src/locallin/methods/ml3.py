@@ -32,12 +32,8 @@ from locallin.methods.preparation import (
     make_target,
 )
 from locallin.methods.skeleton import FitMonitor, validated_rows
-from locallin.solvers.latent import (
-    LatentProblem,
-    Models,
-    clustered_weights,
-    solve_cccp,
-)
+from locallin.solvers.latent import solve_cccp
+from locallin.solvers.latent_problem import LatentProblem, Models, clustered_weights
 
 
 class ML3Classifier(EpochClassifier):
