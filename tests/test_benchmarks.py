@@ -287,6 +287,8 @@ def tiny():
         patch.setattr(stream, "models", lambda: {"SAPL": SAPLClassifier(10)})
         timed = {
             speed.LLSVM: ours("LLSVMClassifier", n_anchors=10),
+            speed.DULLSVM: ours("DULLSVMClassifier", n_anchors=5, max_iter=2),
+            speed.FEW_PASSES: ours("DULLSVMClassifier", n_anchors=5, max_iter=1),
             speed.LINEAR: LinearSVC(),
             speed.RBF: SVC(),
         }
