@@ -1,14 +1,17 @@
 """Rows of a table by one kernel, against the plan read slowly."""
 
 from datetime import datetime
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from locallin import TableEncoder
-from locallin.encoding._bins import distinct_values
+from locallin.encoding._bins import component_moments, distinct_values
+from locallin.encoding._columns import read_columns
 from locallin.encoding._dates import WEEKDAYS
+from locallin.encoding._targets import class_codes
 from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
 
 pd = pytest.importorskip("pandas")
@@ -163,3 +166,55 @@ def test_cells_that_are_no_values_have_the_errors_of_columns():
     before = encoder.transform(frame)
     encoder.fit(frame.assign(n=frame["n"] * 2))
     assert np.any(encoder.transform(frame) != before)
+
+
+@pytest.mark.parametrize("n", [5_000, 30_000])
+def test_decimals_are_counted_whether_few_or_many(n):
+    column = np.random.RandomState(0).randint(-n // 3, n // 3, size=n) / 7
+    column[:2] = 0.0, -0.0
+    found = distinct_values(column, with_inverse=False)
+    values, counts = np.unique(column, return_counts=True)
+    assert_array_equal(found.values, values)
+    assert_array_equal(found.counts, counts)
+
+
+def test_moments_of_bins_are_those_of_all_rows():
+    column = np.round(np.random.RandomState(0).gamma(1, size=500), 2)
+    found = distinct_values(column, with_inverse=False)
+    edges = np.quantile(column, [0.0, 0.2, 0.5, 1.0])
+    for (left, right), moments in zip(
+        pairwise(edges), component_moments(found, edges), strict=True
+    ):
+        filled = np.clip((column - left) / (right - left), 0, 1)
+        assert_allclose(moments, [filled.mean(), filled.std()], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["large_string", "string"])
+def test_strings_of_arrow_are_told_apart_by_their_bytes(kind):
+    pa = pytest.importorskip("pyarrow")
+    texts = ["", "a", "a\0", "12345678", "12345678x", "ß" * 8, "y" * 40, "y" * 41, None]
+    rows = np.random.RandomState(0).randint(0, len(texts), size=300)
+    wanted = [texts[row] for row in rows]
+    whole = pa.chunked_array(
+        [pa.array(part, getattr(pa, kind)()) for part in (wanted[:99], wanted[99:])]
+    )
+    for strings, expected in ((whole, wanted), (whole.slice(101, 50), wanted[101:151])):
+        (column,) = read_columns(pa.table({"x": strings}), ["x"])
+        found = [column.levels[c] if c >= 0 else None for c in column.codes]
+        assert found == expected
+        assert len(set(column.levels)) == len(column.levels)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array(["no", "yes", "no", "maybe"], dtype=object),
+        np.array(["no", "yes", "no", "maybe"]),
+        np.array([-100, 100, -100, 7], dtype=np.int8),
+        np.array([2**64 - 1, 2**64 - 3, 2**64 - 1, 2**64 - 2], dtype=np.uint64),
+        np.array([0.5, -1.5, 0.5, 9.0]),
+        np.array([True, False, True, False]),
+    ],
+)
+def test_classes_have_the_codes_of_numpy(y):
+    assert_array_equal(class_codes(y), np.unique(y, return_inverse=True)[1])

@@ -13,7 +13,7 @@ from locallin.kernels.encoding import bin_moments, count_integers, count_repeate
 # A bin of a tree has at least this share of the rows of an average bin.
 _LEAST_SHARE = 0.1
 # Places for distinct values that are looked up instead of sorted: twice as many.
-_FEW = 4096
+_FEW = 16384
 # Range of whole numbers within which they are counted even if there are few.
 _CLOSE = 1000
 

@@ -4,9 +4,11 @@ A library is used only where the table at hand is its own.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
+from itertools import count
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -246,16 +248,21 @@ def array_column(values: np.ndarray) -> Column:
         return Column(NUMBER, values / _DAY)
     if kind == "c":
         raise ValueError("Complex data not supported.")
-    table: dict = {}
     try:
-        codes = np.array([table.setdefault(v, len(table)) for v in values.tolist()])
+        codes, levels = codes_of(values.tolist())
     except TypeError as error:  # a list, or something else that has no hash
         raise _strange(str(error)) from None
-    levels = list(table)
     missing = [place for place, level in enumerate(levels) if _is_missing(level)]
     if missing:
         codes[np.isin(codes, missing)] = -1
     return _sorted_out(codes, levels, frozenset(missing))
+
+
+def codes_of(values: list) -> tuple[np.ndarray, list]:
+    """Codes of values by first appearance, and the values that they stand for."""
+    table: defaultdict = defaultdict(count().__next__)
+    codes = np.fromiter(map(table.__getitem__, values), np.intp, len(values))
+    return codes, list(table)
 
 
 def _is_missing(level) -> bool:

@@ -12,9 +12,9 @@ from locallin.engine.matrix import read_only
 from locallin.kernels.encoding import held_out_area
 
 _ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|uuid|guid|index)$|[a-z]I[dD]$", re.I)
-# Rows, levels, bins of numbers and area under the curve that decide whether a column
-# gives y away.
-_ROWS, _LEVELS, _BINS, _AREA = 5000, 64, 256, 0.995
+# Rows, those of a class, levels, bins of numbers and area under the curve that decide
+# whether a column gives y away. More rows of a frequent class would not tell more.
+_ROWS, _OF_CLASS, _LEVELS, _BINS, _AREA = 5000, 1000, 64, 256, 0.995
 _LEAST_ROWS = 20
 
 
@@ -82,9 +82,10 @@ class _Sample(NamedTuple):
 def _sample(codes: np.ndarray) -> _Sample:
     n_rows = min(len(codes), _ROWS)
     rows = np.random.default_rng(0).choice(len(codes), n_rows, replace=False)
-    codes = codes[rows]
-    half = n_rows // 2
     n_classes = int(codes.max(initial=0)) + 1
+    own = (np.flatnonzero(codes[rows] == c)[:_OF_CLASS] for c in range(n_classes))
+    rows = rows[np.sort(np.concatenate([*own]))]
+    codes, half = codes[rows], len(rows) // 2
     # What tells one of two classes tells the other.
     every = (codes == c for c in range(n_classes == 2, n_classes))
     return _Sample(

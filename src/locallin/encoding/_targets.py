@@ -6,6 +6,8 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import check_array
 
+from locallin.encoding._columns import codes_of
+
 # Integers with more distinct values are taken as numbers.
 _MOST_CLASSES = 50
 
@@ -61,11 +63,13 @@ def class_codes(y: np.ndarray) -> np.ndarray:
     """The place of each value among the distinct ones, in ascending order."""
     kind = y.dtype.kind
     if kind in "OU":
-        values = y.tolist()
-        found = dict.fromkeys(values)
+        codes, found = codes_of(y.tolist())
         if all(isinstance(value, str) for value in found):
-            places = {value: place for place, value in enumerate(sorted(found))}
-            return np.fromiter(map(places.__getitem__, values), np.intp, len(values))
+            places = np.empty(len(found), np.intp)
+            places[sorted(range(len(found)), key=found.__getitem__)] = np.arange(
+                len(found)
+            )
+            return places[codes]
     if kind in "iu" and len(y) and int(y.max()) - int(y.min()) <= len(y):
         distance = y.astype(np.int64) - y.min().astype(np.int64)
         counts = np.bincount(distance)

@@ -254,7 +254,7 @@ def count_repeated(keys, found, counts):
     for i in range(len(keys)):
         key = keys[i]
         mixed = key * np.uint64(0x9E3779B97F4A7C15)
-        place = (mixed >> np.uint64(52)) & last
+        place = (mixed >> np.uint64(50)) & last
         while counts[place] and found[place] != key:
             place = (place + np.uint64(1)) & last
         if not counts[place]:
