@@ -15,7 +15,14 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from benchmarks._common import Report, error, summary
-from benchmarks.papers.atlas import FOLDS, classifier, fast_svc, one_atlas, prepared
+from benchmarks.papers.atlas import (
+    ATLAS_ROWS,
+    FOLDS,
+    classifier,
+    fast_svc,
+    one_atlas,
+    prepared,
+)
 
 SHARES = (100, 50, 20, 10, 5, 4, 3, 2)
 TRIALS = {100: 3, 50: 3, 20: 3, 10: 3}
@@ -83,7 +90,9 @@ class Shares:
 
 def run(job) -> None:
     shares = Shares(job.data)
-    report = Report(job, "papers-labels", trials=TRIALS, charts=CHART)
+    report = Report(
+        job, "papers-labels", trials=TRIALS, charts=CHART, atlas_rows=ATLAS_ROWS
+    )
     report.fill(
         {
             (method, f"1/{share}"): partial(shares.measure, share, method)

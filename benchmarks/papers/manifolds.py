@@ -24,7 +24,14 @@ from sklearn.svm import SVC, LinearSVC
 from benchmarks._common import Report, cpu_seconds, summary
 from benchmarks._data import Split, read
 from benchmarks.papers import atlas as of_atlas
-from benchmarks.papers.atlas import FOLDS, Atlases, halves, one_atlas, prepared
+from benchmarks.papers.atlas import (
+    ATLAS_ROWS,
+    FOLDS,
+    Atlases,
+    halves,
+    one_atlas,
+    prepared,
+)
 from locallin import Atlas, AtlasClassifier
 from locallin.gram import chart_kernel
 
@@ -253,7 +260,7 @@ PRINTED_CLASSES = {
 
 
 def run(job) -> None:
-    report = Report(job, "papers-manifolds", splits=SPLITS)
+    report = Report(job, "papers-manifolds", splits=SPLITS, atlas_rows=ATLAS_ROWS)
     if job.named(["parts"]):
         report.fill({("parts",): partial(parts, job.data)})
     report.fill(
