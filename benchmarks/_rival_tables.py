@@ -8,8 +8,8 @@ from benchmarks._markdown import (
     plus_minus,
     read,
 )
-from benchmarks._paper_tables import SOFT
-from benchmarks.papers import joint, losses, ml3, rivals
+from benchmarks._paper_tables import FEW_LABELS, SOFT
+from benchmarks.papers import joint, latent, losses, ml3, rivals
 
 OWN_LLSVM = "paper's setting (inverse distance, k=8, hinge, 10 epochs of SGD)"
 
@@ -80,7 +80,8 @@ def cell(entries, data, method) -> str:
 
 
 def with_deviation(entry) -> str:
-    return plus_minus(entry) if "deviation" in entry else f"{entry['mean']:.2f}"
+    several = isinstance(entry, list) or "deviation" in entry
+    return plus_minus(entry) if several else f"{entry['mean']:.2f}"
 
 
 def times_of_2015() -> str:
@@ -129,6 +130,39 @@ def of_2018() -> str:
     head = ["", "method", "loss", "own algorithm", "printed", "error %"]
     head += ["own algorithm", "printed", "time / linear SVM", "printed"]
     return markdown(head, rows)
+
+
+def checked() -> str:
+    """Machines of others, on every set for which a paper prints their errors."""
+    shown: dict[tuple[str, str], list[str]] = {}
+    for machine, year, data, entry, printed in rival_figures():
+        error = f"{data.upper()} {with_deviation(entry)} ({printed:.2f})"
+        shown.setdefault((machine, year), []).append(error)
+    if not shown:
+        raise Missing("papers-rivals")
+    head = ["", "in the paper of", "error %, and what it prints"]
+    return markdown(head, [[*key, "; ".join(cells)] for key, cells in shown.items()])
+
+
+def rival_figures():
+    found = read_or_nothing("papers-rivals")
+    for machine in ("LDKL", "SVM-KNN", "CSVM"):
+        for data, entries in found.items():
+            printed = rivals.PRINTED[data].get(machine)
+            if printed is not None and machine in entries:
+                yield machine, "2015", data, entries[machine], printed
+    column = latent.OTHERS.index("L-MKL")
+    for data, entries in read_or_nothing("papers-latent").get("table 2", {}).items():
+        if "L-MKL" in entries:
+            name, printed = data.split("_")[0], latent.SMALL[data][column]
+            yield "L-MKL", "2013", name, entries["L-MKL"], printed
+    few = read_or_nothing("few_labels")
+    for machine in ("AnchorGraphReg", "PVM", "EigenFunction"):
+        for n_labels, entries in few.items():
+            if machine in entries:
+                printed = FEW_LABELS[machine][n_labels]
+                name = f"mnist, {n_labels} labels,"
+                yield machine, "2014", name, entries[machine], printed
 
 
 def read_or_nothing(name: str) -> dict:

@@ -315,6 +315,7 @@ TABLES = {
     "papers, 2015": of_rivals.of_2015,
     "papers, 2015, times": of_rivals.times_of_2015,
     "papers, 2018": of_rivals.of_2018,
+    "rivals": of_rivals.checked,
     "embeddings": of_manifolds.embeddings,
     "atlas, parts": of_manifolds.time_parts,
     "atlas, classes": of_manifolds.chart_classes,

@@ -463,7 +463,7 @@ ALONE = {
     "papers-ml3": ["ml3", "ml3, small sets", "papers"],
     "papers-atlas": ["atlas", "atlas, noise", "papers"],
     "papers-own": ["papers, own"],
-    "papers-rivals": ["papers, 2015", "papers, 2015, times"],
+    "papers-rivals": ["papers, 2015", "papers, 2015, times", "rivals"],
     "papers-losses": ["papers, 2018"],
     "papers-manifolds": ["embeddings", "atlas, parts", "atlas, classes"],
     "papers-labels": ["shares of labels"],
