@@ -13,6 +13,7 @@ from benchmarks._common import (
     batch_time,
     cpu_seconds,
     error,
+    median_seconds,
     on_one_thread,
     peak_memory,
 )
@@ -81,12 +82,25 @@ def measure(folder, name: str, settings: dict) -> dict:
 
 
 def floor(model, split: Split) -> dict:
-    """Bytes of model, of a batch of encoded rows, and of its codes."""
+    """Bytes of model, of a batch of encoded rows, and of its codes; bare products.
+
+    These are a batch times the map, the anchors, and as many local models as a row has
+    on average.
+    """
     width = model.coef_.shape[2]
     arrays = model.coef_, model.intercept_, model.anchors_, model.coding_.metric_
     rows = 1024
-    codes = model.coding_.transform(model.feature_map_.transform(split.X[:rows]))
+    encoded = model.feature_map_.transform(split.X[:rows])
+    codes = model.coding_.transform(encoded)
+    local = model.coef_[: round(codes.nnz / rows), 0]
+
+    def bare():
+        encoded @ model.coding_.metric_.T @ model.anchors_.T
+        encoded @ local.T
+
+    spent = median_seconds(bare, 50, timed=cpu_seconds)
     return {
+        "bare_microseconds_per_row": 1e6 * spent / rows,
         "model_bytes": int(sum(array.nbytes for array in arrays)),
         "encoded_block_bytes": rows * width * model.coef_.itemsize,
         "codes_bytes": int(codes.data.nbytes + codes.indices.nbytes),
