@@ -242,6 +242,28 @@ def test_a_choice_is_left_for_more_than_chance():
     assert not search._is_better(first, first, by=0.0)
 
 
+def choosing_by(monkeypatch, name: str, costs: dict) -> tuple[Choosing, Trial]:
+    """A search in which a setting has given costs, and a first trial that costs 1."""
+    noise = np.random.RandomState(0).normal(size=100)
+    rows = TrainingRows(np.zeros((16_000, 1)), np.zeros(16_000, int), None,
+                        np.ones(16_000), 0)  # fmt: skip
+    choosing = Choosing(rows, None, 1, np.inf, None)
+    choosing._splits = [(np.arange(12_000), np.arange(100))]
+    choosing._rows = rows
+    start = Trial(Choice("multinomial"), 1, {}, 0.0, 1.0, np.ones(100))
+
+    def attempt(self, choice, end=np.inf):
+        cost = costs.get(getattr(choice, name), 2.0)
+        held = cost + noise * (choice != start.choice)
+        trial = Trial(choice, 1, {}, 0.0, cost, held - held.mean() + cost)
+        self.trials.append(trial)
+        return trial
+
+    monkeypatch.setattr(Choosing, "_try", attempt)
+    choosing.trials.append(start)
+    return choosing, start
+
+
 @pytest.mark.parametrize(
     ("costs", "expected"),
     [
@@ -251,25 +273,22 @@ def test_a_choice_is_left_for_more_than_chance():
     ],
 )
 def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, expected):
-    rng = np.random.RandomState(0)
-    noise = rng.normal(size=100)
-    rows = TrainingRows(np.zeros((16_000, 1)), np.zeros(16_000, int), None,
-                        np.ones(16_000), 0)  # fmt: skip
-    choosing = Choosing(rows, None, 1, np.inf, None)
-    choosing._splits = [(np.arange(12_000), np.arange(100))]
-    choosing._rows = rows
-
-    def attempt(self, choice, end=np.inf):
-        cost = costs.get(choice.n_anchors, 2.0)
-        held = cost + noise * (choice.n_anchors != 16)
-        trial = Trial(choice, 1, {}, 0.0, cost, held - held.mean() + cost)
-        self.trials.append(trial)
-        return trial
-
-    monkeypatch.setattr(Choosing, "_try", attempt)
-    start = Trial(Choice("multinomial"), 1, {}, 0.0, 1.0, np.ones(100))
-    choosing.trials.append(start)
+    choosing, start = choosing_by(monkeypatch, "n_anchors", costs)
     assert choosing._grow(start).choice.n_anchors == expected
+
+
+@pytest.mark.parametrize(
+    ("costs", "expected", "n_tried"),
+    [
+        ({32: 0.5, 128: 0.2}, 128, 2),
+        ({32: 0.5, 128: 0.6}, 32, 2),
+        ({32: 1.1, 128: 0.2}, 8, 1),
+    ],
+)
+def test_bins_become_finer_as_long_as_they_gain(monkeypatch, costs, expected, n_tried):
+    choosing, start = choosing_by(monkeypatch, "n_bins", costs)
+    assert choosing._finer(start).choice.n_bins == expected
+    assert len(choosing.trials) == 1 + n_tried
 
 
 def test_scale_of_few_rows_without_errors_is_not_certain():

@@ -36,7 +36,8 @@ from locallin.methods.settings import (
 # what is learned from costs about the same for any number of rows.
 _ROWS = {1: 20_000, 2: 60_000}
 _FOLDS = {5: 4000, 3: 8000}
-# Rows that a part needs for as many bins as are tried.
+# More bins that are tried, and rows that a part needs for them.
+_FINER = 32, 128
 _ROWS_FOR_BINS = 2000
 # Standard errors by which a choice has to be better than a simpler one before.
 _CHANCE = 0.5
@@ -240,7 +241,7 @@ class Choosing:
         if best.choice.n_bins and self._has_numbers():
             best = self._simpler(best, n_bins=0)
             if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
-                best = self._better(best, n_bins=32)
+                best = self._finer(best)
         best = self._simpler(best, metric=None)
         best = self._simpler(best, strength=10.0)
         best = self._better(best, strength=0.1)
@@ -250,6 +251,15 @@ class Choosing:
         best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
         return self._refine(best)
+
+    def _finer(self, best: Trial) -> Trial:
+        """More bins as long as they gain: integers may be codes, each with its own."""
+        for n_bins in _FINER:
+            other = self._better(best, n_bins=n_bins)
+            if other is best:
+                break
+            best = other
+        return best
 
     def _grow(self, best: Trial) -> Trial:
         """Fewer local models, or more as long as they gain."""
