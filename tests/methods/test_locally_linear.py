@@ -25,7 +25,7 @@ from locallin.engine.invariants import InvalidModelError
 from locallin.engine.progress import ending_by
 from locallin.inspection import explain
 from locallin.methods.choosing import Choosing, Trial
-from locallin.methods.settings import Choice, TrainingRows
+from locallin.methods.settings import Choice, TrainingRows, new_member
 from locallin.methods.tasks import ClassTask
 
 pandas = pytest.importorskip("pandas")
@@ -289,6 +289,16 @@ def test_bins_become_finer_as_long_as_they_gain(monkeypatch, costs, expected, n_
     choosing, start = choosing_by(monkeypatch, "n_bins", costs)
     assert choosing._finer(start).choice.n_bins == expected
     assert len(choosing.trials) == 1 + n_tried
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [(20, 8), (256, 8), (400, 17), (1000, 32), (3000, "auto")]
+)
+def test_few_rows_are_learned_in_small_batches(n_rows, expected):
+    X, y = np.random.RandomState(0).normal(size=(n_rows, 2)), np.arange(n_rows) % 2
+    task = ClassTask(np.arange(2))
+    made = new_member(task, Choice("multinomial"), X, y, np.ones(n_rows), None)
+    assert made.batch_size == expected
 
 
 def test_scale_of_few_rows_without_errors_is_not_certain():
