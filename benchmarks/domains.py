@@ -1,8 +1,11 @@
 """Named domains: AUC, time and size beside LightGBM and EBM, one thread each.
 
-The tables are those of `mixed`, prepared as there and split as there; the text is
-comments of a forum in the split of its source, as tf-idf of words. Times are those of
-the CPU, so that other programs on the machine add little. A size is that of the pickle.
+The tables are those of `mixed`, prepared as there and split as there; the images are
+scanned digits, pixels as they are, and the text comments of a forum as tf-idf of words,
+both in the split of their source. The AUC of more than two classes is the mean of each
+class against the rest. Times are those of the CPU, so that other programs on the
+machine add little. A size is that of the pickle. A method that takes too long is left
+out.
 """
 
 import pickle
@@ -17,7 +20,8 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import log_loss, roc_auc_score
 
 from benchmarks import mixed
-from benchmarks._common import Report
+from benchmarks._common import Report, on_one_thread
+from benchmarks._data import load
 from locallin import LocallyLinearClassifier
 
 DOMAINS = {
@@ -28,11 +32,14 @@ DOMAINS = {
     "marketing calls": "bank_additional",
     "fraud": "fraud",
     "income": "adult",
+    "images, scanned digits": "usps",
     "text, toxic comments": "toxicity",
 }
+IMAGES = ("usps",)
 TEXTS = ("toxicity",)
 METHODS = ("LocallyLinearClassifier", "LGBMClassifier", "ExplainableBoostingClassifier")
 REPEATS = 5
+MINUTES = 30  # of the clock, for one method on one set
 
 
 class Words:
@@ -61,6 +68,27 @@ def texts(folder: Path, name: str):
     return parts
 
 
+def images(folder: Path, name: str):
+    """Training pixels and labels, test pixels and labels."""
+    split = load(folder, name).dense()
+    return split.X, split.y.astype(str), split.X_test, split.y_test.astype(str)
+
+
+def models_of_images() -> dict:
+    """Functions that make the models, by name; pixels need no preparation."""
+
+    def boosted():
+        lightgbm = import_module("lightgbm")
+        return lightgbm.LGBMClassifier(random_state=0, n_jobs=1, verbose=-1)
+
+    def additive():
+        glassbox = import_module("interpret.glassbox")
+        return glassbox.ExplainableBoostingClassifier(random_state=0, n_jobs=1)
+
+    ours = partial(LocallyLinearClassifier, random_state=0, n_jobs=1)
+    return dict(zip(METHODS, (ours, boosted, additive), strict=True))
+
+
 def models_of_texts() -> dict:
     """Functions that make the models, by name."""
     lightgbm = import_module("lightgbm")
@@ -78,6 +106,13 @@ def cpu_seconds(function) -> float:
     return time.process_time() - start
 
 
+def auc(y, odds, classes) -> float:
+    """Of the second of two classes, or the mean of each class against the rest."""
+    if len(classes) == 2:
+        return roc_auc_score(y == classes[1], odds[:, 1])
+    return roc_auc_score(y, odds, multi_class="ovr", labels=classes)
+
+
 def measure(make, split) -> dict:
     X, y, X_test, y_test = split
     try:
@@ -89,7 +124,7 @@ def measure(make, split) -> dict:
     odds /= odds.sum(axis=1, keepdims=True)
     times = [cpu_seconds(partial(model.predict_proba, X_test)) for _ in range(REPEATS)]
     return {
-        "auc": roc_auc_score(y_test == model.classes_[1], odds[:, 1]),
+        "auc": auc(y_test, odds, model.classes_),
         "log_loss": log_loss(y_test, odds, labels=model.classes_),
         "fit_cpu_seconds": fit,
         "cpu_microseconds_per_row": 1e6 * float(np.median(times)) / len(y_test),
@@ -99,6 +134,8 @@ def measure(make, split) -> dict:
 
 def means(name: str, folder: Path, method: str) -> dict:
     """What was measured, over three splits where rows are few."""
+    if name in IMAGES:
+        return measure(models_of_images()[method], images(folder, name))
     if name in TEXTS:
         known = models_of_texts()
         if method not in known:
@@ -120,7 +157,9 @@ def run(job) -> None:
     report = Report(job, "domains", repeats=REPEATS)
     report.fill(
         {
-            (name, method): partial(means, name, job.data, method)
+            (name, method): partial(
+                on_one_thread, means, name, job.data, method, minutes=MINUTES
+            )
             for name, method in product(job.named(names), job.parts(METHODS))
         }
     )

@@ -246,7 +246,7 @@ def tiny():
         others["LGBMClassifier"] = others["GaussianNB"]  # stands in for it
         patch.setattr(untuned, "peers", lambda: others)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
-        for module in (untuned, mixed, regression):
+        for module in (untuned, mixed, regression, domains):
             patch.setattr(module, "on_one_thread", lambda do, *a, minutes: do(*a))
         patch.setattr(mixed, "SETS", ("penguins",))
         patch.setattr(mixed, "REPEATS", 1)
@@ -261,7 +261,9 @@ def tiny():
             makers[name] = makers["LogisticRegression"]  # stands in for it
         patch.setattr(mixed, "peers", lambda n_jobs=1: makers)
         patch.setattr(loess, "ROWS", (300,))
-        patch.setattr(domains, "DOMAINS", {"birds": "penguins"})
+        images = dict.fromkeys(domains.METHODS, GaussianNB)
+        patch.setattr(domains, "DOMAINS", {"birds": "penguins", "digits": "usps"})
+        patch.setattr(domains, "models_of_images", lambda: images)
         for name, value in {"SETS": ("penguins",), "REPEATS": 1, "PASSES": 1}.items():
             patch.setattr(encoding, name, value)
         patch.setattr(serving, "SETS", {"loans": lambda: serving.loans(120)})
