@@ -124,6 +124,9 @@ def test_explanations_add_up(capsys, model):
     text = run(capsys, "explain", model, "iris.csv", "--rows", 3).out
     assert text.count("row ") == 3
     assert "petal length" in text
+    label = rows[0]["label"]
+    assert f"predicted {label}, score of {label} " in text.splitlines()[0]
+    assert "(bias)" in text
 
 
 def test_an_atlas_of_rbf_machines_is_not_explained(capsys, iris):

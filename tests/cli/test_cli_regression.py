@@ -215,6 +215,8 @@ def test_two_models_on_a_page(capsys, flats):
     found, _ = result(capsys, *arguments)
     first, second, low, high = found["rmse"]
     assert low <= second - first <= high
+    shown = run(capsys, *arguments, "--force").out
+    assert f"rmse {first:.4g} and {second:.4g}, difference" in " ".join(shown.split())
     page = Path("ab.html").read_text()
     assert "<h1>a and b</h1>" in page
     assert "Reasons of a" in page

@@ -56,7 +56,7 @@ def test_figures_are_side_by_side_with_paired_intervals(bent):
     _, _, low, high = figures["log_loss"]
     open_question = low <= 0 <= high
     assert better["Log loss"] == (
-        "not told apart"
+        "undecided"
         if open_question
         else "LLSVMClassifier"
         if high < 0
@@ -69,7 +69,7 @@ def test_figures_are_side_by_side_with_paired_intervals(bent):
     counts = data.right_and_wrong
     assert counts.sum() == len(y)
     assert counts[0].sum() == np.sum(line.predict(X) == y)
-    assert "exact test of McNemar" in html
+    assert "McNemar's exact test" in html
 
 
 def test_rows_that_differ_come_first(bent):

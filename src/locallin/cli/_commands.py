@@ -294,12 +294,14 @@ def _explanation_lines(row: dict[str, Any]) -> Iterator[str]:
     if "prediction" in row:
         yield f"row {row['row']}{which}: {row['prediction']:.6g}"
     else:
-        yield f"row {row['row']}{which}: {row['label']}, score {row['score']:.6g}"
+        label = plain(row["label"])
+        told = f"predicted {label}, score of {label} {row['score']:.6g}"
+        yield f"row {row['row']}{which}: {told}"
     parts = [
         (plain(part["feature"]), shown_value(part["value"]), part["contribution"])
         for part in row["contributions"]
     ]
-    parts += [("(others)", "", row["others"]), ("(constant)", "", row["constant"])]
+    parts += [("(others)", "", row["others"]), ("(bias)", "", row["constant"])]
     width = max(len(name) for name, _, _ in parts)
     room = max(12, *(len(value) for _, value, _ in parts))
     for name, value, contribution in parts:

@@ -58,7 +58,11 @@ def compare(args) -> int:
             for name, first, second, between in data.figures
         },
     }
-    show(args, result, pairs(result))
+    told = {
+        name: f"{first:.4g} and {second:.4g}, difference {low:+.4g} to {high:+.4g}"
+        for name, first, second, (low, high) in data.figures
+    }
+    show(args, result, pairs(result | told))
     return 0
 
 

@@ -229,7 +229,8 @@ def reading_errors(name: str) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         raise DataError(
-            f"{name} is not UTF-8 text: convert it, for example with iconv -t utf-8."
+            f"{name} is not UTF-8 text: convert it, for example with "
+            "iconv -f windows-1252 -t utf-8 OLD > NEW."
         ) from error
     except (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(

@@ -87,10 +87,10 @@ def _figures_section(data: Comparison) -> str:
         )
     header = ["Figure", f"#{one}", f"#{two}", "#Difference", "#95% interval", "Better"]
     return (
-        "<p>The difference is that of the second model to the first. Its interval is "
-        "paired: both are asked about the same draws of the rows. Where it holds zero, "
-        "these rows do not tell which is better.</p>"
-        '<p class="note">Only rows that neither model was fitted to say so.</p>'
+        "<p>The difference is the second model less the first. Its interval is paired: "
+        "both models are judged on the same resampled rows. If it contains zero, these "
+        "rows do not show which is better.</p>"
+        '<p class="note">This holds only for rows that neither model was fitted to.</p>'
         + table(f"Figures of {data.n_known:,} rows", header, lines, kind="wide")
         + _right_and_wrong(data, one, two)
     )
@@ -109,7 +109,7 @@ def _verdict(name: str, low: float, high: float, one: str, two: str) -> str:
     if name in _NEITHER_IS_BETTER:
         return "–"
     if not np.isfinite(low) or low <= 0 <= high:
-        return '<span class="quiet">not told apart</span>'
+        return '<span class="quiet">undecided</span>'
     smaller = name in _SMALLER_IS_BETTER or name.startswith("pinball")
     return two if (low > 0) != smaller else one
 
@@ -128,12 +128,11 @@ def _right_and_wrong(data: Comparison, one: str, two: str) -> str:
     if only:
         chance = binomtest(int(counts[0, 1]), int(only)).pvalue
         note = (
-            f'<p class="note">Of the {only:,} rows that only one of them has right, '
-            f"{counts[0, 1]:,} are those of {one}. Two models that are equally good "
-            f"would be as far apart with a probability of {number(chance)} "
-            "(exact test of McNemar).</p>"
+            f'<p class="note">On {only:,} rows only one model is right: {one} on '
+            f"{counts[0, 1]:,} of them. Two equally good models would be as far "
+            f"apart with a probability of {number(chance)} (McNemar's exact test).</p>"
         )
-    return table("Rows by who is right", header, lines) + note
+    return table("Rows that each model predicts right or wrong", header, lines) + note
 
 
 def _agreement_section(data: Comparison) -> str:
@@ -242,8 +241,8 @@ def _columns_section(data: Comparison) -> str:
     rows = named[0].effects.n_rows if named[0].effects is not None else 0
     caption = f"Share of what all columns add, in absolute value, over {rows:,} rows"
     return (
-        "<p>What a model says is a sum of what each column adds; this is how much of "
-        "it comes from each, on average. A dash is a column that a model does not "
+        "<p>A prediction is the sum of what each column adds; this is how much comes "
+        "from each column, on average. A dash is a column that a model does not "
         "use.</p>" + table(caption, header, lines, kind="wide")
     )
 

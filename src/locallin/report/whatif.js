@@ -203,7 +203,7 @@ function whatIfPanel(store, place, tools) {
     chances.replaceChildren(element("table", { class: "terms" },
       element("caption", {}, "Prediction"),
       element("tbody", {}, line("as changed", found.scores[0]),
-        line("the row as it was", before.scores[0]))));
+        line("unchanged", before.scores[0]))));
   }
 
   function drawChances(found) {
@@ -231,7 +231,7 @@ function whatIfPanel(store, place, tools) {
       made.append(element("tr", {}, element("th", { scope: "row" }, classes[c]), bar,
         element("td", { class: "num" }, old ? percent(values[c]) : signed(values[c], places))));
     }
-    const name = old ? "Probabilities; marks show the row as it was" : "Scores";
+    const name = old ? "Probabilities; marks show the unchanged row" : "Scores";
     chances.replaceChildren(
       element("table", { class: "terms" }, element("caption", {}, name), made));
   }
