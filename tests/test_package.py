@@ -116,5 +116,5 @@ def test_what_an_index_shows_leads_nowhere_that_it_has_not():
     on_an_index = runpy.run_path(str(ROOT / "setup.py"))["on_an_index"]
     shown = on_an_index((ROOT / "README.md").read_text())
     assert not re.search(r"\]\((?!https?:)|<!--", shown)
-    assert "Questions that come first" in shown
+    assert "frequent questions, among them" in shown
     assert shown.count("```") == (ROOT / "README.md").read_text().count("```")

@@ -38,9 +38,9 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
     anchors and a learned metric (:class:`~locallin.DULLSVMClassifier`) are fitted to
     what comes out. How numbers are encoded, how many local models there are, how strong
     their penalty is, their loss and their metric are chosen on held-out rows of the
-    training data, by the sum of their mean log loss and the share of them that is
-    wrong. The mean of a few such models predicts where that pays; one factor makes its
-    scores log-odds that hold on held-out rows.
+    training data, by the sum of their mean log loss and their error rate. Where it
+    helps, the mean of a few such models predicts. One factor, found on the held-out
+    rows, turns scores into calibrated log-odds.
 
     The score of a row is a sum over the columns of the table once its local models are
     held fixed: :func:`locallin.inspection.explain` tells what each column adds.
@@ -48,32 +48,30 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
     Parameters
     ----------
     effort : {0, 1, 2}, default=1
-        How much is tried. 0 is one choice by the number of rows, not calibrated; 1
-        looks at 20,000 rows and about a dozen choices; 2 at 60,000 rows, more choices,
-        and twice as many members.
+        How much is tried. 0 takes one setting by the number of rows, and does not
+        calibrate; 1 tries about a dozen settings on at most 20,000 rows; 2 tries more,
+        on at most 60,000 rows, with twice as many members.
     n_members : int or "auto", default="auto"
-        Number of members. Their mean predicts; "auto" is 1 for an effort of 0, and for
-        1 and 2 it is 3 and 6 where that saves one percent of what is made small on
-        held-out rows, or rows are fewer than 4,000, else 1.
+        Number of members. Their mean predicts. "auto" is 1 with ``effort=0``;
+        otherwise 3, or 6 with ``effort=2``, if that improves the criterion on held-out
+        rows by one percent or there are fewer than 4,000 rows, and else 1.
     time_limit : float or None, default=None
-        Seconds that ``fit`` may take. The search ends as early as the fit to all rows
-        asks for by what trials took, and a trial that is under way then is stopped at
-        the end of its pass and forgotten: the best choice before it stands. Members
-        make fewer passes where the rest of the time asks for it (``chosen_`` tells),
-        and end with their pass where it is used up. There are as many as there is time
-        for. In any case rows are encoded, the first choice is tried, and one member
-        has three seconds or two passes, whatever is longer.
+        Seconds that ``fit`` may take. The search stops early enough to leave time for
+        the fit to all rows; a trial that is under way then is dropped. Members make
+        fewer passes if time is short (``chosen_`` tells), and there are as many members
+        as there is time for. At the least, rows are encoded, one setting is tried, and
+        one member is fitted for three seconds or two passes, whichever is longer.
     encoder : transformer or None, default=None
-        What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
-        way with numbers is chosen, and nothing for sparse data.
+        What encodes the rows. None is a :class:`~locallin.encoding.TableEncoder` whose
+        treatment of numbers is chosen by the search; sparse data are not encoded.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, multiplied with ``sample_weight``. They move the scores
-        and what is predicted; probabilities are those of the data without them. In a
-        stream, "balanced" counts the sample, or the first block.
+        Weights of the classes, multiplied with ``sample_weight``. They change scores
+        and predicted classes, but not probabilities. In a stream, "balanced" counts
+        the sample, or the first block.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last call. It then keeps encoder, settings,
-        weights of classes, calibration and prediction sets, chooses nothing, and lets
-        the members make their passes over the rows once more, from where they are.
+        class weights, calibration and prediction sets, does not search, and lets the
+        members make their passes over the rows once more, from where they are.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
     n_jobs : int or None, default=None
@@ -81,7 +79,7 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         number.
     verbose : int, default=0
         How much is printed. 1 is a bar in terminals and notebooks and elsewhere
-        a line per choice, member and so on, 2 is lines everywhere.
+        a line for each setting that is tried and each member; 2 is lines everywhere.
 
     Attributes
     ----------
@@ -102,9 +100,9 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         The settings that were chosen.
     conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
             (n_classes + 1,)
-        What ``predict_set`` goes by: levels of one less the probability of the true
-        class, over all held-out rows and those of each class, and their numbers. Not
-        there where no rows were held out.
+        What ``predict_set`` is based on: quantiles of one minus the probability of
+        the true class, over all held-out rows and over those of each class, and the
+        numbers of rows. Missing if no rows were held out.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)

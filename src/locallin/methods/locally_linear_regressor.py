@@ -35,8 +35,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     anchors and a learned metric (:class:`~locallin.DULLSVMRegressor`) are fitted to
     what comes out. How numbers are encoded, how many local models there are, how strong
     their penalty is, their loss and their metric are chosen on held-out rows of the
-    training data, by their mean squared error. The mean of a few such models predicts
-    where that pays.
+    training data, by their mean squared error. Where it helps, the mean of a few such
+    models predicts.
 
     A prediction is a sum over the columns of the table once the local models of its
     row are held fixed: :func:`locallin.inspection.explain` tells what each column adds,
@@ -45,27 +45,25 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     Parameters
     ----------
     effort : {0, 1, 2}, default=1
-        How much is tried. 0 is one choice by the number of rows, without intervals; 1
-        looks at 20,000 rows and about a dozen choices; 2 at 60,000 rows, more choices,
-        and twice as many members.
+        How much is tried. 0 takes one setting by the number of rows, and gives no
+        intervals; 1 tries about a dozen settings on at most 20,000 rows; 2 tries more,
+        on at most 60,000 rows, with twice as many members.
     n_members : int or "auto", default="auto"
-        Number of members. Their mean predicts; "auto" is 1 for an effort of 0, and for
-        1 and 2 it is 3 and 6 where that saves one percent of the squared error of
-        held-out rows, or rows are fewer than 4,000, else 1.
+        Number of members. Their mean predicts. "auto" is 1 with ``effort=0``;
+        otherwise 3, or 6 with ``effort=2``, if that lowers the squared error of
+        held-out rows by one percent or there are fewer than 4,000 rows, and else 1.
     time_limit : float or None, default=None
-        Seconds that ``fit`` may take. The search ends as early as the fit to all rows
-        asks for by what trials took, and a trial that is under way then is stopped at
-        the end of its pass and forgotten: the best choice before it stands. Members
-        make fewer passes where the rest of the time asks for it (``chosen_`` tells),
-        and end with their pass where it is used up. There are as many as there is time
-        for. In any case rows are encoded, the first choice is tried, and one member
-        has three seconds or two passes, whatever is longer.
+        Seconds that ``fit`` may take. The search stops early enough to leave time for
+        the fit to all rows; a trial that is under way then is dropped. Members make
+        fewer passes if time is short (``chosen_`` tells), and there are as many members
+        as there is time for. At the least, rows are encoded, one setting is tried, and
+        one member is fitted for three seconds or two passes, whichever is longer.
     encoder : transformer or None, default=None
-        What encodes the rows; None is a :class:`~locallin.encoding.TableEncoder` whose
-        way with numbers is chosen, and nothing for sparse data.
+        What encodes the rows. None is a :class:`~locallin.encoding.TableEncoder` whose
+        treatment of numbers is chosen by the search; sparse data are not encoded.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last call. It then keeps encoder, settings and
-        residuals, chooses nothing, and lets the members make their passes over the
+        residuals, does not search, and lets the members make their passes over the
         rows once more, from where they are.
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
@@ -74,7 +72,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         number.
     verbose : int, default=0
         How much is printed. 1 is a bar in terminals and notebooks and elsewhere
-        a line per choice, member and so on, 2 is lines everywhere.
+        a line for each setting that is tried and each member; 2 is lines everywhere.
 
     Attributes
     ----------
@@ -83,8 +81,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     model_ : EnsembleRegressor
         The fitted members.
     residuals_ : ndarray of shape (n_residuals, n_targets)
-        What was missing to y of held-out rows, in ascending order; of more than 2,001
-        rows so many quantiles. Empty where no rows were held out.
+        True less predicted values of held-out rows, in ascending order; 2,001
+        quantiles of them if there are more rows. Empty if no rows were held out.
     search_path_ : list of dict
         What was tried, in order: the settings, R2 of held-out rows and its standard
         error, and the seconds it took.
