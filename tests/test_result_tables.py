@@ -1,11 +1,62 @@
 """Pages show the results that are committed."""
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks import tables
+from benchmarks._markdown import column, read
+from benchmarks._statistics import median_ratio
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize("page", tables.PAGES, ids=lambda page: page.name)
 def test_pages_show_the_committed_results(page):
     text = page.read_text()
     assert tables.filled(text) == text, "run python -m benchmarks.tables"
+
+
+def said(page: str) -> str:
+    """A page in one line, as a sentence may go over several."""
+    return " ".join((ROOT / page).read_text().split())
+
+
+def test_questions_have_the_figures_of_the_results():
+    seconds = column("fit_seconds", "mixed")
+    ratio = median_ratio(seconds["LocallyLinearClassifier"], seconds["LGBMClassifier"])
+    assert f"took {ratio:.0f} times as long as LightGBM's" in said("docs/faq.md")
+    errors = column("rmse", "regression")
+    network, ours = errors["MLPRegressor"], errors["LocallyLinearRegressor"]
+    assert all(network[name] > ours[name] for name in network)
+    assert f"On {len(network)} regression tables" in said("docs/faq.md")
+    assert f"on all {len(network)} " in said("docs/faq.md")
+
+
+def test_the_first_screen_has_the_figures_of_the_results():
+    page = said("README.md")
+    one_row = read("serving")["tumours, 30 numbers"]["ONNX Runtime"]
+    spent = one_row["one_row_microseconds"]["median"]
+    assert f"reasons in {round(spent, -1):.0f} microseconds" in page
+    fit = read("scaling")["memory of a fit on MNIST"]
+    needed = fit["peak_beyond_input_bytes_arrays"] / 1e6
+    assert f"needs {needed:.0f} MB beyond its input" in page
+    stream = read("stream")["DU-LLSVM"]["8,000,000 rows"]
+    assert f"has {stream['test_error']:.2f} % error on MNIST's test images" in page
+    assert f"at {round(stream['rows_per_second'], -3):,.0f} rows per second" in page
+    peers = read("peers")["mnist"]
+    for name in ("DULLSVMClassifier", "SVC(C=10), intelex"):
+        assert f"{peers[name]['test_error']:.2f} %" in page
+
+
+def test_the_page_about_ebm_counts_right():
+    words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"]
+    ours, ebm = (
+        column("auc", "domains")[method]
+        for method in ("LocallyLinearClassifier", "ExplainableBoostingClassifier")
+    )
+    ahead = sum(ebm[name] > ours[name] for name in ebm)
+    sentence = f"On {words[ahead]} of these {words[len(ebm)]} the EBM has the higher"
+    assert sentence in said("docs/from_ebm.md")
+    assert max(ebm[name] - ours[name] for name in ebm) == pytest.approx(0.01, abs=5e-3)
+    assert f"behind by {ours['fraud'] - ebm['fraud']:.2f}" in said("docs/from_ebm.md")
