@@ -168,3 +168,12 @@ def test_the_page_in_a_browser(made, tmp_path):
     zero = X[np.flatnonzero(y == 0)[:1]] / 16
     assert said[1].startswith(f"The model says {clf.predict(zero)[0]}, with ")
     assert done.stdout.count("<meter") == 10
+
+
+def test_every_slider_has_a_name_of_its_own():
+    """A label speaks for the first element that it can, here the number shown."""
+    sliders = re.findall(
+        r'<input type="range"[^>]*>', (DOCS / "playground.md").read_text()
+    )
+    assert len(sliders) == 3
+    assert all('aria-label="' in slider for slider in sliders)

@@ -54,7 +54,7 @@
     part("said").textContent = `The model says ${told.winner}, with ` +
       `${Math.round(100 * told.probabilities[told.winner])} %. Score of ${c}: ` +
       `${sum.toFixed(2)} from the pixels and ${told.bias[c].toFixed(2)} bias; ` +
-      `${told.locals.length} of ${model.members[0].anchors.shape[0]} local models speak.`;
+      `${told.locals.length} of ${model.members[0].anchors.shape[0]} local models used.`;
   }
 
   function drawBars(told) {

@@ -214,7 +214,7 @@
     part("here").textContent = `at (${x.toFixed(2)}, ${y.toFixed(2)}): score = ` +
       `${coef[0][0].toFixed(2)} · x ${signed(coef[0][1])} · y ${signed(intercept[0])}` +
       ` = ${told.scores[0].toFixed(2)}, orange with ${Math.round(100 * told.probabilities[1])} %; ` +
-      `${told.locals.length} of ${anchors.shape[0]} local models speak`;
+      `${told.locals.length} of ${anchors.shape[0]} local models used`;
   }
 
   function add(x, y) {
