@@ -113,20 +113,19 @@ def of_2018() -> str:
         for method, entry in entries.items():
             loss, accuracy, time = losses.PRINTED[data].get(method, (None,) * 3)
             theirs = own_results.get(data, {}).get(method, {})
-            rows.append(
-                [
-                    data.upper(),
-                    method,
-                    f"{mean(entry['test_losses']):.4f}",
-                    f"{mean(theirs['test_losses']):.4f}" if theirs else "",
-                    "" if loss is None else f"{loss:.4f}",
-                    plus_minus(entry),
-                    plus_minus(theirs) if theirs else "",
-                    "" if accuracy is None else f"{100 - accuracy:.2f}",
-                    times(entry["test_time"]),
-                    "" if time is None else times(time),
-                ]
-            )
+            found = [
+                f"{mean(entry['test_losses']):.4f}",
+                f"{mean(theirs['test_losses']):.4f}" if theirs else "",
+                "" if loss is None else f"{loss:.4f}",
+            ]
+            errors = [
+                plus_minus(entry),
+                plus_minus(theirs) if theirs else "",
+                "" if accuracy is None else f"{100 - accuracy:.2f}",
+            ]
+            costs = [times(entry["test_time"]), "" if time is None else times(time)]
+            cells = [*best_marked(found), *best_marked(errors), *costs]
+            rows.append([data.upper(), method, *cells])
     head = ["", "method", "loss", "own algorithm", "printed", "error %"]
     head += ["own algorithm", "printed", "time / linear SVM", "printed"]
     return markdown(head, rows)
