@@ -289,12 +289,12 @@ def tiny():
         patch.setattr(stream, "models", lambda: {"SAPL": SAPLClassifier(10)})
         timed = {
             speed.LLSVM: ours("LLSVMClassifier", n_anchors=10),
-            speed.DULLSVM: ours("DULLSVMClassifier", n_anchors=5, max_iter=2),
-            speed.FEW_PASSES: ours("DULLSVMClassifier", n_anchors=5, max_iter=1),
             speed.LINEAR: LinearSVC(),
             speed.RBF: SVC(),
         }
         patch.setattr(speed, "models", lambda: timed)
+        learned = {"DU-LLSVM": ours("DULLSVMClassifier", n_anchors=5, max_iter=2)}
+        patch.setattr(speed, "joint_models", lambda: learned)
         patch.setattr(scaling, "ROWS", (100, 200))
         sizes = {"rows": (100, 200), "features": (12, 16), "classes": (2, 4)}
         patch.setattr(scaling, "SIZES", {**sizes, "anchors": (5, 10)})
