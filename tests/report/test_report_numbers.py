@@ -152,8 +152,9 @@ def test_figures_and_sections(fitted):
         low, high = data.evaluation.intervals[name]
         assert low < value < high
         assert number(value) in words
-    for heading in ("What matters", "Errors", "Intervals", "Single rows"):
-        assert f">{heading}</h2>" in html
+    headings = "What matters", "Errors", "Intervals", "Local models", "Single rows"
+    places = [html.index(f">{heading}</h2>") for heading in headings]
+    assert places == sorted(places)
     for absent in ("Confusions", "Probabilities", "NaN", "nan"):
         assert absent not in words
     assert "Residuals" in words

@@ -58,7 +58,9 @@ def checked_data(
 def check_is_table(X) -> None:
     """Refuse what has rows and columns only once a table is made of it."""
     several = isinstance(X, list | tuple) and len(X) > 0
-    if isinstance(X[0] if several else X, Mapping):
+    first = X[0] if several else X
+    # A sparse matrix by keys is a dict, too.
+    if isinstance(first, Mapping) and not sparse.issparse(first):
         what = "a list of dicts" if several else "a dict"
         raise TypeError(
             f"X is {what}: pass a table of it, such as pandas.DataFrame(X)."

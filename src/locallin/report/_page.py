@@ -60,8 +60,8 @@ def page(data: ReportData, title: str) -> str:
     sections = {
         "columns": ("What matters", _columns_section(data)),
         **_quality_sections(data.evaluation),
-        "rows": ("Single rows", _rows_section(data)),
         "regions": ("Local models", _regions_section(data)),
+        "rows": ("Single rows", _rows_section(data)),
         "training": ("Training", _training_section(data)),
         "model": ("The model", _model_section(data)),
     }
