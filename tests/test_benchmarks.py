@@ -213,8 +213,8 @@ def tiny():
         patch.setattr(threads, "ROWS", 200)
         patch.setattr(threads, "ATLAS_ROWS", 150)
         patch.setattr(threads, "REPEATS", 1)
-        few = {"ANCHORS": 8, "MANY_ANCHORS": 16, "PASSES": 1, "TREES": 3}
-        for name, value in few.items():
+        sizes = {"ANCHORS": 8, "MANY_ANCHORS": 16, "PASSES": 1, "TREES": 3}
+        for name, value in sizes.items():
             patch.setattr(covtype, name, value)
         small = dict.fromkeys(files.SHAPES, (60, 30, 10))
         patch.setattr(files, "SHAPES", small)
