@@ -530,3 +530,12 @@ def test_objects_need_no_pandas(monkeypatch):
         encoder.kinds_, ["category", "number", "category", "date", "boolean"]
     )
     assert_array_equal(encoder.transform(rows), wanted)
+
+
+@pytest.mark.parametrize("offsets", [[0, 90, 3], [0, -5, 3], [2, 1, 3]])
+def test_strings_that_lie_about_their_place_are_refused(offsets):
+    pa = pytest.importorskip("pyarrow")
+    place = pa.py_buffer(np.array(offsets, np.int64).tobytes())
+    lying = pa.LargeStringArray.from_buffers(2, place, pa.py_buffer(b"abc"))
+    with pytest.raises(ValueError, match="damaged"):
+        TableEncoder().fit(pa.table({"word": lying}))
