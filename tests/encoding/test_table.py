@@ -2,7 +2,7 @@
 
 import pickle
 import sys
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
 import numpy as np
@@ -468,13 +468,18 @@ def test_types_of_ones_own_are_named():
         TableEncoder().fit(arrow.Table.from_pandas(spans))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "objects"])
+@pytest.mark.parametrize(
+    "library", ["pandas", "pandas of arrow", "polars", "arrow", "objects"]
+)
 def test_decimals_and_times_of_day_are_numbers(library):
     prices = [Decimal("1.50"), None, Decimal("3"), Decimal("-2.25")]
     clocks = [time(6), time(18, 30, 0, 500_000), None, time(0)]
     table = {"price": prices, "clock": clocks}
     if library == "pandas":
         X = pd.DataFrame(table)
+    elif library == "pandas of arrow":
+        arrow = pytest.importorskip("pyarrow")
+        X = arrow.table(table).to_pandas(types_mapper=pd.ArrowDtype)
     elif library == "polars":
         X = pytest.importorskip("polars").DataFrame(table)
     elif library == "arrow":
@@ -500,6 +505,30 @@ def test_periods_are_dates():
     encoder = TableEncoder().fit(X)
     assert_array_equal(encoder.kinds_, ["date"])
     assert_array_equal(encoder.transform(X), TableEncoder().fit_transform(dates))
+
+
+def test_times_with_a_zone_are_those_of_utc():
+    east = timezone(timedelta(hours=2))
+    plain = [datetime(2024, 1, day, day) for day in range(1, 9)]
+    zoned = [stamp.replace(tzinfo=UTC).astimezone(east) for stamp in plain]
+    expected = TableEncoder().fit_transform(np.array(plain, object)[:, None])
+    found = TableEncoder().fit_transform(np.array(zoned, object)[:, None])
+    assert_array_equal(found, expected)
+    texts = np.array([[stamp.isoformat()] for stamp in zoned], object)
+    assert_array_equal(TableEncoder(dates=[0]).fit_transform(texts), expected)
+
+
+@pytest.mark.parametrize("numbers", ["piecewise", "standard", "robust"])
+@pytest.mark.parametrize("unit", [1e-20, 1e-300, 1e300])
+def test_the_unit_of_a_column_does_not_matter(numbers, unit):
+    X = np.random.RandomState(0).normal(size=(40, 1))
+    encode = TableEncoder(numbers=numbers).fit_transform
+    assert_allclose(encode(X * unit), encode(X), rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_too_small_for_a_scale_are_constant():
+    X = np.random.RandomState(0).normal(size=(40, 1)) * 1e-310
+    assert_array_equal(TableEncoder().fit(X).kinds_, ["constant"])
 
 
 def test_integers_beyond_all_floats_are_infinite():

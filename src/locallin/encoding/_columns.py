@@ -4,8 +4,10 @@ A library is used only where the table at hand is its own.
 """
 
 import math
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import count
@@ -102,8 +104,8 @@ def _pandas_column(series) -> Column:
         return Column(DATE, _days(series.to_numpy(dtype="datetime64[us]")))
     if kind == "m":
         return Column(NUMBER, series.to_numpy(dtype="timedelta64[us]") / _DAY)
-    if getattr(dtype, "storage", None) == "pyarrow":
-        return _arrow_text(series.array.__arrow_array__())
+    if getattr(dtype, "storage", None) == "pyarrow":  # text, decimals, times of day
+        return _arrow_column(series.array.__arrow_array__())
     if str(dtype).startswith("period"):
         return array_column(series.dt.to_timestamp().to_numpy())
     try:
@@ -294,8 +296,10 @@ def _sorted_out(
         whole = all(issubclass(kind, int | np.integer) for kind in kinds)
         return Column(NUMBER, values, is_integer=whole)
     if all(issubclass(kind, date | datetime | np.datetime64) for kind in kinds):
-        stamps = _days(np.array([levels[code] for code in used], "datetime64[us]"))
-        return Column(DATE, _looked_up(codes, used, dict(zip(used, stamps))))  # noqa: B905
+        with _in_utc():
+            stamps = np.array([levels[code] for code in used], "datetime64[us]")
+        days = dict(zip(used, _days(stamps), strict=True))
+        return Column(DATE, _looked_up(codes, used, days))
     if kinds == {time}:
         shares = {code: _share_of_day(levels[code]) for code in used}
         return Column(NUMBER, _looked_up(codes, used, shares))
@@ -355,6 +359,14 @@ def level_name(level) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
+@contextmanager
+def _in_utc() -> Iterator[None]:
+    """Let NumPy turn times with a zone into UTC without its warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
 def _days(stamps) -> np.ndarray:
     """Days since 1970, NaN for NaT."""
     return (stamps - np.datetime64(0, "us")) / _DAY
@@ -390,7 +402,8 @@ def as_days(column: Column) -> tuple[np.ndarray, list[str]]:
     if column.kind != TEXT:
         assert column.values is not None
         return column.values, []
-    return _parsed(column, _as_day)
+    with _in_utc():
+        return _parsed(column, _as_day)
 
 
 def _parsed(column: Column, parse: Callable[[str], float]):

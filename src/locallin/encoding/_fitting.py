@@ -182,7 +182,7 @@ def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
     assert seen is not None
     fitted = Fitted(kind, tells_missing=0 < seen.n_missing < n_rows, raw=raw)
     fitted.missing_share = seen.n_missing / n_rows
-    if seen.low < seen.high:
+    if seen.high - seen.low > np.finfo(float).tiny:  # squares of less are lost
         mean, deviation = _moments(values, seen)
         if kind == BOOLEAN:
             source = Source(VALUE, mean, 1.0, False)
@@ -202,7 +202,8 @@ def _moments(values: np.ndarray, seen: Seen) -> tuple[float, float]:
     size = max(-seen.low, seen.high)  # squares stay within the range of numbers
     mean = sums_of_powers(read_only(values), size, 0.0)[0] / n_known
     variance = sums_of_powers(read_only(values), size, mean)[1] / n_known
-    return mean * size, max(np.sqrt(variance) * size, _NO_SPREAD)
+    least = _NO_SPREAD * min(size, 1.0)
+    return mean * size, max(np.sqrt(variance) * size, least)
 
 
 def _robust(values: np.ndarray, deviation: float) -> tuple[float, float]:
