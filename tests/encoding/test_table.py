@@ -568,3 +568,12 @@ def test_strings_that_lie_about_their_place_are_refused(offsets):
     lying = pa.LargeStringArray.from_buffers(2, place, pa.py_buffer(b"abc"))
     with pytest.raises(ValueError, match="damaged"):
         TableEncoder().fit(pa.table({"word": lying}))
+
+
+@pytest.mark.parametrize("codes", [[0, 5], [0, -2]])
+def test_levels_that_a_table_does_not_have_are_refused(codes):
+    pa = pytest.importorskip("pyarrow")
+    words = pa.array(["own", "rent"])
+    lying = pa.DictionaryArray.from_arrays(np.array(codes, "i4"), words, safe=False)
+    with pytest.raises(ValueError, match="Column 'home'"):
+        TableEncoder().fit(pa.table({"home": lying}))

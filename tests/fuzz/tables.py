@@ -168,6 +168,31 @@ def _arrow(X, rng):
     return pyarrow.Table.from_pandas(X, preserve_index=False)
 
 
+def _lying_arrow(X, rng):
+    """A table of Arrow with a column of strings whose parts do not fit together."""
+    import pyarrow
+
+    words = [b"own", b"", b"rent", "zw\u00f6lf".encode()] * -(-len(X) // 4)
+    wide = rng.random() < 0.5
+    starts = np.cumsum([0, *map(len, words[: len(X)])], dtype="i8" if wide else "i4")
+    for _ in range(rng.integers(1, 4)):
+        starts[rng.integers(len(starts))] = rng.choice([-1, 0, 3, 10**4, 2**31 - 1])
+    valid = None if rng.random() < 0.5 else rng.bytes(rng.integers(1, 1 + len(X)))
+    kind = pyarrow.large_string() if wide else pyarrow.string()
+    parts = [valid, starts.tobytes(), b"".join(words)]
+    buffers = [None if part is None else pyarrow.py_buffer(part) for part in parts]
+    lying = pyarrow.Array.from_buffers(kind, len(X), buffers)
+    if rng.random() < 0.3:
+        lying = lying.slice(int(rng.integers(len(X))))
+        X = X[-len(lying) :]
+    if rng.random() < 0.3:
+        codes = rng.integers(-3, len(lying) + 3, len(X), np.int32)
+        lying = pyarrow.DictionaryArray.from_arrays(codes, lying, safe=False)
+    table = _arrow(X, rng)
+    place = int(rng.integers(table.num_columns))
+    return table.set_column(place, table.column_names[place], lying)
+
+
 def _polars(X, rng):
     import polars
 
@@ -206,5 +231,6 @@ _FRAMES = [
     lambda X, rng: None,
     lambda X, rng: X.select_dtypes("number"),
     _arrow,
+    _lying_arrow,
     _polars,
 ]

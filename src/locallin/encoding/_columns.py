@@ -164,6 +164,8 @@ def _arrow_column(chunked) -> Column:
     import pyarrow as pa
 
     kind = chunked.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        chunked.validate(full=True)  # Arrow follows what it finds, and so do we
     if pa.types.is_dictionary(kind):
         array = chunked.unify_dictionaries().combine_chunks()
         array = array if isinstance(array, pa.Array) else array.chunk(0)
