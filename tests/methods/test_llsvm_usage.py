@@ -483,11 +483,11 @@ def changed(where, value):
 @pytest.mark.parametrize(
     ("parameters", "X", "y", "weights", "error"),
     [
-        ({}, changed((3, 1), np.nan), LABELS, None, "X contains NaN"),
+        ({}, changed((3, 1), np.nan), LABELS, None, "X contains NaN.*TableEncoder"),
         ({}, changed((3, 1), np.inf), LABELS, None, "X contains infinity"),
         ({}, GOOD[0], LABELS, None, "Expected 2D array"),
         ({}, GOOD, LABELS[:-1], None, "inconsistent numbers of samples"),
-        ({}, GOOD, np.zeros(60), None, "one class"),
+        ({}, GOOD, np.zeros(60), None, "y has one class: 0.0"),
         ({}, GOOD, GOOD[:, 0], None, "continuous"),
         ({}, GOOD, LABELS, -np.ones(60), "[Nn]egative values .*sample_weight"),
         ({}, GOOD, LABELS, np.ones(59), "sample_weight.shape"),

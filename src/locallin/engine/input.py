@@ -44,14 +44,21 @@ def checked_data(
                 **more,
             )
     except (TypeError, ValueError) as error:
+        name = type(estimator).__name__
+        if "X contains NaN" in str(error) and not sparse.issparse(X):
+            raise ValueError(
+                f"Input X contains NaN, but {name} takes no missing values: put a "
+                "locallin.TableEncoder in front, as in make_pipeline(TableEncoder(), "
+                f"{name}()), or use LocallyLinearClassifier or LocallyLinearRegressor, "
+                "which learn what a missing value means."
+            ) from error
         found = find_text(X)
         if found is None:
             raise
         raise ValueError(
-            f"X has text in {found[0]} ({found[1]!r}), but {type(estimator).__name__} "
-            "takes numbers: put a locallin.TableEncoder in front, as in "
-            f"make_pipeline(TableEncoder(), {type(estimator).__name__}()), or use "
-            "LocallyLinearClassifier, which encodes tables itself."
+            f"X has text in {found[0]} ({found[1]!r}), but {name} takes numbers: put a "
+            "locallin.TableEncoder in front, as in make_pipeline(TableEncoder(), "
+            f"{name}()), or use LocallyLinearClassifier, which encodes tables itself."
         ) from error
 
 

@@ -41,7 +41,7 @@ def encode_classes(y, known, name: str) -> tuple[np.ndarray, np.ndarray]:
         if len(found) < 2:
             raise ValueError(
                 f"{name} needs rows of at least two classes; "
-                f"y has one class: {found[0]!r}."
+                f"y has one class: {found.tolist()[0]!r}."
             )
         return found, encoded
     unknown = np.setdiff1d(found, known)

@@ -204,7 +204,7 @@ def _check_present(estimator, classes, labels) -> None:
         raise ValueError(
             f"{type(estimator).__name__} needs rows of at least two classes; the "
             "rows of positive weight have one class: "
-            f"{classes[present[0]]!r}."
+            f"{classes.tolist()[present[0]]!r}."
         )
 
 
