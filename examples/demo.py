@@ -44,10 +44,18 @@ def timed(function):
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X / 16, y, test_size=600, random_state=0)
+wines, kinds = load_wine(return_X_y=True, as_frame=True)
+seen, held, kinds, truth = train_test_split(wines, kinds, random_state=0)
 
 say("Compiling the kernels (once; later runs find them on disk) ...")
-spent, warm = timed(lambda: LLSVMClassifier(random_state=0).fit(X[:200], y[:200]))
-warm.predict(X_test)
+
+
+def first_fits():
+    LLSVMClassifier(random_state=0).fit(X[:200], y[:200]).predict(X_test)
+    LocallyLinearClassifier(random_state=0).fit(seen, kinds).predict(held)
+
+
+spent, _ = timed(first_fits)
 say(f"  {spent:.1f} s")
 
 # %%
@@ -56,8 +64,6 @@ say(f"  {spent:.1f} s")
 # What has to be chosen is chosen on held-out rows; the contributions of the columns
 # add up to the score.
 
-wines, kinds = load_wine(return_X_y=True, as_frame=True)
-seen, held, kinds, truth = train_test_split(wines, kinds, random_state=0)
 say("\nLocallyLinearClassifier on a table of wines: trying settings, then fitting ...")
 spent, chooser = timed(lambda: LocallyLinearClassifier(random_state=0).fit(seen, kinds))
 say(f"  {spent:.1f} s for {len(chooser.search_path_)} settings")
