@@ -4,8 +4,8 @@ import numpy as np
 
 from locallin.engine.sklearn_api import StrOptions
 from locallin.kernels.joint import Parameters
+from locallin.methods.anchored_regressor import AnchoredRegressor
 from locallin.methods.joint import JointEstimator
-from locallin.methods.regression import AnchoredRegressor
 
 JOINT_LOSSES = {
     "squared", "huber", "absolute", "epsilon_insensitive", "pinball",

@@ -6,6 +6,7 @@ import numpy as np
 
 from locallin.coding import Coding
 from locallin.engine.sklearn_api import HasMethods, Interval, StrOptions
+from locallin.methods.anchored_regressor import AnchoredRegressor
 from locallin.methods.preparation import (
     CODINGS,
     FitInput,
@@ -14,7 +15,6 @@ from locallin.methods.preparation import (
     check_feature_map,
     fit_space,
 )
-from locallin.methods.regression import AnchoredRegressor
 from locallin.methods.skeleton import FitMonitor
 from locallin.solvers.convex import Solution, solve_dual
 from locallin.solvers.dual_numbers import NumberDescent
