@@ -213,6 +213,7 @@ BAD = {
     "word\nother\n": "has one column only",
     b"a,b,y\n1,2,\xff\xfe\n": "not UTF-8",
     b"\x00\x01\x02\x03": "is not text",
+    "a,b,y\n1,2,0\n3,4,1\n".encode("utf-16"): "is UTF-16 text",
     '1,2,0\n3,"4,1\n': "2 cells where the lines before have 3",
 }
 

@@ -1,6 +1,7 @@
 """Files of rows: errors, options, opening them, guessing formats."""
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -53,6 +54,8 @@ HEAD = 1 << 16
 # Bytes in memory that each byte of a packed file may stand for, where it is read as a
 # whole: more than that, gzip cannot pack.
 MOST_UNPACKED = 1100
+
+_UTF_16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 
 
 class DataError(ValueError):
@@ -183,6 +186,11 @@ def _source(name, path, stream, format) -> Source:
     if format is None:
         _refuse_others(name, suffix.lower(), head)
     format = format or _EXTENSIONS.get(suffix.lower()) or _guess(name, head)
+    if format in ("csv", "libsvm") and head.startswith(_UTF_16):
+        raise DataError(
+            f"{name} is UTF-16 text: convert it, for example with "
+            "iconv -f utf-16 -t utf-8 OLD > NEW."
+        )
     if format in ("csv", "libsvm") and b"\0" in head:
         raise DataError(
             f"{name} is not text, so not {format.upper()}: name its format "
