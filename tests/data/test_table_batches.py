@@ -6,6 +6,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from numpy.testing import assert_array_equal
 
 from locallin.data import DataError, as_batches, batches
 from locallin.data.blocks import stacked, taken
@@ -95,6 +96,18 @@ class TestKindsOfFiles:
         found = self.read(tmp_path, column)
         assert found[0].iloc[0] == "2024-01-31"
         assert found[-1].iloc[-1] == "31.01.2024"
+
+    def test_times_with_a_zone_are_those_of_utc(self, tmp_path):
+        column = ["2024-01-31T20:15:00Z", "2024-01-31 20:15+02:00", "", "2024-01-31"]
+        (found,) = self.read(tmp_path, column)
+        assert found.dtype.kind == "M"
+        stamps = ["2024-01-31T20:15", "2024-01-31T18:15", "NaT", "2024-01-31"]
+        assert_array_equal(found.to_numpy(), np.array(stamps, "datetime64[us]"))
+
+    def test_a_day_that_never_was_makes_text(self, tmp_path):
+        column = ["2024-02-31", "2024-01-31T20:15:00Z", "2024-01-31"]
+        (found,) = self.read(tmp_path, column)
+        assert found.tolist() == column
 
 
 def test_categories_of_blocks_stay_categories():

@@ -7,6 +7,7 @@ may follow: "date %d.%m.%Y".
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,7 +19,8 @@ from locallin.data.source import DataError, Options
 NUMBER, INTEGER, BOOLEAN = "number", "integer", "boolean"
 TEXT, CATEGORY, DATE = "text", "category", "date"
 
-_ISO_DATE = r"^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?$"
+_ZONE = r"(Z|[+-]\d\d:?\d\d)"
+_ISO_DATE = rf"^\d{{4}}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{{1,6}})?)?{_ZONE}?)?$"
 # Ways to write a date beside ISO's; without --date only the first is taken for one.
 _FORMATS = ("%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y%m%d", "%m/%d/%Y", "%d/%m/%Y")
 _UNMISTAKABLE = ("%d.%m.%Y", "%Y/%m/%d")
@@ -221,7 +223,7 @@ def _fits(texts: Any, format: str) -> bool:
 
 
 def _as_dates(texts: Any, kind: str) -> Any:
-    """Times; null where a text is none."""
+    """Times, of those with a zone in UTC; null where a text is none."""
     import pyarrow
     from pyarrow import compute
 
@@ -234,19 +236,27 @@ def _as_dates(texts: Any, kind: str) -> Any:
         none = pyarrow.scalar(None, pyarrow.string())
         texts = compute.if_else(is_date, texts, none)
         return compute.strptime(texts, format, unit="us", error_is_null=True)
-    is_date = compute.match_substring_regex(texts, _ISO_DATE)
     none = pyarrow.scalar(None, pyarrow.string())
+    texts = compute.if_else(
+        compute.match_substring_regex(texts, _ISO_DATE), texts, none
+    )
+    has_zone = compute.match_substring_regex(texts, f"{_ZONE}$")
+    plain, in_utc = pyarrow.timestamp("us"), pyarrow.timestamp("us", "UTC")
     try:
-        return compute.if_else(is_date, texts, none).cast(pyarrow.timestamp("us"))
+        return compute.coalesce(
+            compute.if_else(has_zone, none, texts).cast(plain),
+            compute.if_else(has_zone, texts, none).cast(in_utc).cast(plain),
+        )
     except pyarrow.ArrowInvalid:  # the 31st of February
         values = [_one_date(text) for text in texts.to_pylist()]
-        return pyarrow.chunked_array([pyarrow.array(values, pyarrow.timestamp("us"))])
+        return pyarrow.chunked_array([pyarrow.array(values, plain)])
 
 
-def _one_date(text: str | None):
+def _one_date(text: str | None) -> datetime | None:
     try:
-        return None if text is None else np.datetime64(text.replace(" ", "T"), "us")
-    except ValueError:
+        stamp = datetime.fromisoformat(text or "")
+        return stamp.astimezone(UTC).replace(tzinfo=None) if stamp.tzinfo else stamp
+    except (ValueError, OverflowError):
         return None
 
 
