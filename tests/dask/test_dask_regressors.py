@@ -139,9 +139,9 @@ def test_a_fit_goes_on_and_a_model_travels(threads, numbers):
 def test_what_is_refused(threads, numbers):
     X, y = numbers
     there = cut(X, y)
-    with pytest.raises(TypeError, match="SAPLRegressor, which is for ClusterRegressor"):
+    with pytest.raises(TypeError, match="SAPLRegressor is for ClusterRegressor"):
         ClusterClassifier(locallin.SAPLRegressor()).fit(*there)
-    with pytest.raises(TypeError, match="which is for ClusterClassifier, not for"):
+    with pytest.raises(TypeError, match="is for ClusterClassifier, not for"):
         ClusterRegressor(locallin.LocallyLinearClassifier()).fit(*there)
     with pytest.raises(TypeError, match=r"LLSVMRegressor, which cannot.*SAPLRegressor"):
         ClusterRegressor(locallin.LLSVMRegressor()).fit(*there)

@@ -72,7 +72,7 @@ class ClusterEstimator(MetaEstimatorMixin, BaseEstimator):
         is_other = is_regressor if is_classifier(self) else is_classifier
         if is_other(self.estimator):
             raise TypeError(
-                f"estimator is a {type(self.estimator).__name__}, which is for "
+                f"estimator={type(self.estimator).__name__} is for "
                 f"{self._other}, not for {type(self).__name__}."
             )
 

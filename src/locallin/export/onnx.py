@@ -152,8 +152,8 @@ def _own_options(model, last, raw_scores: bool, contributions: bool) -> dict:
         name = "raw_scores" if raw_scores else "contributions"
         kinds = "classifiers" if raw_scores else "classifiers and regressors"
         raise ValueError(
-            f"{name}=True is a setting of this library's {kinds}, but the "
-            f"model is a {type(last).__name__}."
+            f"{name}=True is a setting of this library's {kinds}, but "
+            f"model={type(last).__name__}."
         )
     if contributions:
         found["contributions"] = _columns(model, last)

@@ -275,15 +275,20 @@ def _limits(name: str) -> tuple[float, float]:
     return _LIMITS.get(name.partition("_q")[0], (0.0, 1.0))
 
 
-def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
-    """`ranking_scores`, the ``intervals`` of these, ``reliability`` of chances."""
-    is_class = truth[:, None] == classes
+def ranking_and_intervals(is_class: np.ndarray, scores: np.ndarray) -> tuple:
+    """`ranking_scores`, and the ``intervals`` of these."""
 
     def figures(rows):
         return ranking_scores(is_class[rows], scores[rows])
 
-    found = ranking_scores(is_class, scores)
-    found["intervals"] = intervals(figures, len(truth))
+    return ranking_scores(is_class, scores), intervals(figures, len(scores))
+
+
+def ranking_figures(truth, scores: np.ndarray, classes: np.ndarray) -> dict[str, Any]:
+    """`ranking_scores`, the ``intervals`` of these, ``reliability`` of chances."""
+    is_class = truth[:, None] == classes
+    found, known = ranking_and_intervals(is_class, scores)
+    found["intervals"] = known
     if are_probabilities(scores):
         found["reliability"] = reliability(*judged_chances(is_class, scores))
     return found

@@ -23,7 +23,7 @@ def check_block_learner(estimator) -> None:
         raise ValueError(f"solver={solver!r} needs all rows at once: use solver='sgd'.")
     if not (learns_in_epochs and hasattr(estimator, "fit_stream")):
         raise TypeError(
-            f"estimator is a {type(estimator).__name__}, which cannot learn from "
+            f"estimator={type(estimator).__name__} cannot learn from "
             "blocks: use SAPLClassifier, DULLSVMClassifier, ML3Classifier or "
             "LLSVMClassifier(solver='sgd') for classes, SAPLRegressor or "
             "DULLSVMRegressor for numbers."

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from locallin.inspection.quality import (
-    intervals,
     judged_chances,
     precision_curve,
-    ranking_scores,
+    ranking_and_intervals,
     reliability,
     roc_curve,
 )
@@ -28,11 +27,7 @@ _MOST_POINTS = 200
 
 def chance_lines(evaluation: Evaluation) -> list[list[str]]:
     """Cells of a table of figures with their intervals."""
-    is_class, chances = evaluation.judged_chances
-    found = ranking_scores(is_class, chances)
-    known = intervals(
-        lambda rows: ranking_scores(is_class[rows], chances[rows]), len(chances)
-    )
+    found, known = ranking_and_intervals(*evaluation.judged_chances)
     lines = []
     for name, value in found.items():
         if value is not None:
