@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import platform
+import resource
 import signal
 import time
 import warnings
@@ -12,7 +13,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from math import inf
+from math import ceil, inf
 from multiprocessing import get_context
 from pathlib import Path
 from unittest.mock import patch
@@ -246,8 +247,19 @@ def one_thread():
 
 
 def on_one_thread(function, *arguments, minutes: float | None = None):
-    """The same as ``in_new_process``, on one core and one thread."""
-    return in_new_process(function, *arguments, minutes=minutes, setting=one_thread)
+    """The same as ``in_new_process``, on one core; minutes are those of the CPU."""
+    try:
+        return in_new_process(_within, minutes, function, *arguments, setting=one_thread)
+    except OutOfTime:
+        return {"skipped": f"takes more than {minutes:g} minutes"}
+
+
+def _within(minutes: float | None, function, *arguments):
+    """What a call returns; the system ends a process beyond its time of the CPU."""
+    if minutes is not None:
+        most = ceil(time.process_time() + 60 * minutes)
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+    return function(*arguments)
 
 
 def in_new_process(
@@ -265,6 +277,9 @@ def in_new_process(
             return receiver.recv()
         return {"skipped": f"takes more than {minutes:g} minutes"}
     except EOFError:
+        process.join()
+        if process.exitcode == -signal.SIGXCPU:
+            raise OutOfTime from None
         raise RuntimeError(f"{function.__name__} failed in its process") from None
     finally:
         with suppress(ProcessLookupError):

@@ -448,6 +448,17 @@ def test_what_takes_too_long_is_ended():
     assert time.monotonic() - began < 60
 
 
+def _turn():
+    while True:
+        pass
+
+
+def test_what_takes_too_much_of_the_cpu_is_ended():
+    assert _common.on_one_thread(divmod, 7, 2, minutes=1) == (3, 1)
+    answer = _common.on_one_thread(_turn, minutes=0.02)
+    assert answer == {"skipped": "takes more than 0.02 minutes"}
+
+
 def test_a_failure_in_another_process_is_one_here(capfd):
     with pytest.raises(RuntimeError, match="failed"):
         _common.in_new_process(divmod, 1, 0)
