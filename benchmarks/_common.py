@@ -249,7 +249,9 @@ def one_thread():
 def on_one_thread(function, *arguments, minutes: float | None = None):
     """The same as ``in_new_process``, on one core; minutes are those of the CPU."""
     try:
-        return in_new_process(_within, minutes, function, *arguments, setting=one_thread)
+        return in_new_process(
+            _within, minutes, function, *arguments, setting=one_thread
+        )
     except OutOfTime:
         return {"skipped": f"takes more than {minutes:g} minutes"}
 

@@ -7,9 +7,9 @@ LocallyLinearClassifier, which tries settings first, has one run on sets above 3
 rows. COVTYPE and SKIN are limited to 100,000 rows to train and 50,000 to test on, for
 all. SVC is scikit-learn-intelex's: the same solution as scikit-learn's, found faster;
 the tuned one chooses C and gamma by folds of at most 5,000 training rows. A method
-whose runs on a set take more than ten minutes of the CPU is left out there. All have one
-thread, and times are those of the CPU, so that other programs add little to them.
-Packages on torch are measured where they are installed.
+whose runs on a set take more than ten minutes of the CPU is left out there. Every
+method has one thread, and times are those of the CPU, so that other programs add little
+to them. Packages on torch are measured where they are installed.
 """
 
 import pickle

@@ -1,5 +1,7 @@
 """Probabilities: of the loss, of held-out rows, and free of class weights."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,7 +23,9 @@ from locallin import (
 )
 from locallin.methods.calibration import draw_folds
 from locallin.methods.links import Link, fit_link
+from locallin.rivals import CSVMClassifier, LDKLClassifier, PVMClassifier
 
+LOGISTIC = {LLSVMClassifier, SAPLClassifier, LDKLClassifier}
 MODELS = {
     "ll": LLSVMClassifier(8, probability=True, random_state=0),
     "ll-newton": LLSVMClassifier(8, solver="newton", probability=True, random_state=0),
@@ -306,3 +310,32 @@ def test_probabilities_of_extreme_scores(kind):
         assert np.isfinite(found).all()
         assert_allclose(found.sum(axis=1), 1, rtol=1e-6)
     assert np.isfinite(link.probabilities(np.array([[1e300, -1e300, 1e300]]))).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LLSVMClassifier(4),
+        SAPLClassifier(4),
+        ML3Classifier(4),
+        AtlasClassifier(),
+        PVMClassifier(),
+        CSVMClassifier(),
+        LDKLClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_way_to_probabilities_is_one_that_the_method_has(model):
+    with pytest.raises(AttributeError) as error:
+        model.predict_proba([[0.0]])
+    told = str(error.value.__cause__)
+    X, y, _ = noisy(120, 2)
+    named = re.findall(r"(?:set|or) (\w+)='?(\w+)'?", told)
+    ways = [{key: True if value == "True" else value} for key, value in named]
+    assert ({"loss": "logistic"} in ways) == (type(model) in LOGISTIC)
+    for settings in ways:
+        fitted = clone(model).set_params(**settings).fit(X, y)
+        assert_allclose(fitted.predict_proba(X).sum(axis=1), 1, rtol=1e-6)
+    if not ways:
+        fitted = CalibratedClassifierCV(model, cv=3).fit(X, y)
+        assert hasattr(fitted, "predict_proba")

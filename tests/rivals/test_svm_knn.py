@@ -10,6 +10,7 @@ from sklearn.datasets import load_digits, load_iris, make_moons
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
+from locallin import DULLSVMClassifier, distill
 from locallin.rivals import SVMKNNClassifier
 
 
@@ -57,3 +58,15 @@ def test_sparse_rows_are_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(TypeError, match="parse"):
         SVMKNNClassifier().fit(sparse.csr_matrix(X), y)
+
+
+def test_probabilities_are_had_from_a_pupil():
+    X, y = make_moons(200, noise=0.1, random_state=0)
+    model = SVMKNNClassifier(20).fit(X, y)
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as error:
+        model.predict_proba(X)
+    assert "distill" in str(error.value.__cause__)
+    pupil = DULLSVMClassifier(8, loss="multinomial", random_state=0)
+    pupil = distill(model, X, estimator=pupil)
+    assert (pupil.predict_proba(X).argmax(axis=1) == y).mean() > 0.95

@@ -164,18 +164,29 @@ class ScoringClassifier(SetPredictor, ClassifierMixin, ScoringEstimator):
         raise AttributeError(self._no_probabilities())
 
     def _no_probabilities(self) -> str:
-        settings = f"loss={self.loss!r}, " if self.loss else ""
-        losses = " or loss='logistic'" if self.loss else ""
+        shown = [n for n in ("loss", "probability") if n in self._get_param_names()]
+        settings = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        ways = ["probability=True"] * ("probability" in shown)
+        ways += [f"loss={loss!r}" for loss in self._probable_losses()]
+        again = f"set {' or '.join(ways)} and fit again, or " if ways else ""
         return (
-            f"{type(self).__name__}({settings}probability={self.probability}) has no "
-            f"predict_proba: set probability=True{losses} and fit again, or calibrate "
+            f"{type(self).__name__}({settings}) has no predict_proba: {again}calibrate "
             "it with sklearn.calibration.CalibratedClassifierCV."
         )
 
+    def _probable_losses(self) -> list[str]:
+        """The losses of the method whose scores have probabilities."""
+        allowed = self._parameter_constraints.get("loss", [])
+        named = [one.options for one in allowed if isinstance(one, StrOptions)]
+        return [loss for loss in PROBABLE if loss in set().union(*named)]
+
     def _no_sets(self) -> str:
+        way = "distill(model, X) of locallin learns one that has them"
+        if "probability" in self._get_param_names():
+            way = "set probability=True and fit again"
         return (
             f"{type(self).__name__} has no predict_set where no rows were held out: "
-            "set probability=True and fit again."
+            f"{way}."
         )
 
     def _has_probabilities(self) -> bool:

@@ -7,6 +7,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.svm import SVC
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from locallin.engine.invariants import CLASSIFIER, Array, CheckedState, Rule
@@ -21,6 +22,14 @@ from locallin.engine.sklearn_api import (
 from locallin.methods.base import encode_classes
 
 _ROWS = 256
+
+
+def _has_probabilities(estimator) -> bool:
+    raise AttributeError(
+        "SVMKNNClassifier has no predict_proba, as every row has a machine of its own "
+        "that tells its class alone: distill(model, X) of locallin learns a classifier "
+        "with probabilities from its predictions."
+    )
 
 
 class SVMKNNClassifier(CheckedState, ClassifierMixin, BaseEstimator):
@@ -183,6 +192,11 @@ class SVMKNNClassifier(CheckedState, ClassifierMixin, BaseEstimator):
             delayed(block)(*bounds) for bounds in blocks
         )
         return self.classes_[np.concatenate(found)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X) -> np.ndarray:
+        """Not there: the machines tell classes alone; the error says what to do."""
+        raise NotImplementedError
 
     def _class_of(self, x: np.ndarray, chosen: np.ndarray) -> int:
         labels = self.y_[chosen]
