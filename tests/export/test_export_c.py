@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    TunedThresholdClassifierCV,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     MaxAbsScaler,
@@ -286,3 +290,14 @@ def test_probabilities(model, n_classes, tmp_path):
     found = run_program(PROBABILITIES, to_c(model, "net"), X, tmp_path)
     np.testing.assert_allclose(found, model.predict_proba(X), atol=1e-5)
     assert "_proba" not in to_c(LLSVMClassifier(3, random_state=0).fit(X, y))
+
+
+@pytest.mark.parametrize(
+    "outer", [TunedThresholdClassifierCV, FixedThresholdClassifier]
+)
+def test_thresholds_are_refused_with_a_remedy(outer, moons):
+    model = outer(LLSVMClassifier(4, loss="logistic", random_state=0)).fit(*moons)
+    with pytest.raises(TypeError, match="export its estimator_"):
+        to_c(model)
+    with pytest.raises(TypeError, match="export its estimator_"):
+        to_c(make_pipeline(StandardScaler(), model).fit(*moons))

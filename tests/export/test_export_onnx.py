@@ -5,6 +5,7 @@ import doctest
 import numpy as np
 import pytest
 from sklearn.kernel_approximation import AdditiveChi2Sampler
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
 
@@ -243,6 +244,13 @@ def test_what_cannot_be_converted_is_refused(blobs):
         export.to_onnx(model.fit(X, y + 0.0))
     with pytest.raises(ValueError, match="a setting of this library's classifiers"):
         export.to_onnx(FunctionTransformer().fit(X), raw_scores=True)
+
+
+def test_thresholds_are_refused_with_a_remedy(moons):
+    model = LLSVMClassifier(4, loss="logistic", random_state=0)
+    model = FixedThresholdClassifier(model).fit(*moons)
+    with pytest.raises(TypeError, match="export its estimator_"):
+        export.to_onnx(model)
 
 
 def test_examples():

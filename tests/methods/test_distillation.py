@@ -7,6 +7,8 @@ from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from locallin import DULLSVMClassifier, LocallyLinearClassifier, distill
@@ -94,9 +96,14 @@ def test_wrong_arguments_are_told():
         distill(teacher, X, least=1)
     with pytest.raises(ValueError, match="score_scale=0"):
         distill(teacher, X, score_scale=0)
-    pairs = SVC(decision_function_shape="ovo").fit(*rows(n_classes=4))
+
+
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_scores_of_pairs_are_refused(n_classes):
+    X, y = rows(n_classes=n_classes)
+    pairs = make_pipeline(StandardScaler(), SVC(decision_function_shape="ovo"))
     with pytest.raises(ValueError, match="decision_function_shape='ovr'"):
-        distill(pairs, X)
+        distill(pairs.fit(X, y), X)
 
 
 @pytest.mark.parametrize("n_rows", [300, 9000])

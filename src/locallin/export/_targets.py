@@ -3,6 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    TunedThresholdClassifierCV,
+)
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -33,6 +37,7 @@ class Opened(NamedTuple):
 
 def opened(model) -> Opened:
     """Open regressors of a transformed target; other models are as they are."""
+    _refuse_threshold(model)
     steps = target_steps(model) if hasattr(model, "predict") else []
     if not steps:
         return Opened(model, [])
@@ -46,6 +51,17 @@ def opened(model) -> Opened:
     if before:
         regressor = Pipeline([*before, ("regressor", regressor)])
     return Opened(regressor, ways)
+
+
+def _refuse_threshold(model) -> None:
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if isinstance(last, FixedThresholdClassifier | TunedThresholdClassifierCV):
+        tuned = isinstance(last, TunedThresholdClassifierCV)
+        raise TypeError(
+            f"{type(last).__name__} decides by a threshold, which has no export: "
+            "export its estimator_, and compare the probability with "
+            f"{'best_threshold_' if tuned else 'threshold'} where it runs."
+        )
 
 
 def _way(transformer) -> list[Way]:

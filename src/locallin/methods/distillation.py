@@ -10,6 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from locallin.engine.sklearn_api import check_sample_weight, safe_indexing
 from locallin.methods.locally_linear import LocallyLinearClassifier
 
+# Scores of classes give nearly the predictions, those of pairs do not; on so many rows.
+_SAME, _LOOKED_AT = 0.9, 200
+
 
 def distill(
     teacher,
@@ -110,11 +113,21 @@ def _shares(teacher, X, score_scale: float) -> np.ndarray:
     if scores.ndim == 1:
         odds = expit(scores)
         return np.column_stack([1.0 - odds, odds])
-    if scores.shape[1] != len(teacher.classes_):
+    if scores.shape[1] != len(teacher.classes_) or _are_of_pairs(scores, teacher, X):
         raise ValueError(
             f"decision_function of {type(teacher).__name__} gives {scores.shape[1]} "
-            f"scores for {len(teacher.classes_)} classes: distill needs one for each. "
-            "Set decision_function_shape='ovr', or wrap the teacher in "
-            "CalibratedClassifierCV."
+            f"scores that are not those of its {len(teacher.classes_)} classes: "
+            "distill needs one for each. Set decision_function_shape='ovr', or wrap "
+            "the teacher in CalibratedClassifierCV."
         )
     return softmax(scores, axis=1)
+
+
+def _are_of_pairs(scores: np.ndarray, teacher, X) -> bool:
+    """Whether scores belong to pairs of classes: three classes have three pairs."""
+    if scores.shape[1] != 3:
+        return False
+    rows = np.arange(0, len(scores), max(1, len(scores) // _LOOKED_AT))
+    told = np.asarray(teacher.classes_)[scores[rows].argmax(axis=1)]
+    given = np.asarray(teacher.predict(safe_indexing(X, rows)))
+    return float(np.mean(told == given)) < _SAME
