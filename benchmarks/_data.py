@@ -43,6 +43,8 @@ SETS = (
     "skin",
     "covtype",
 )
+# Repeats are other splits of these sets, and other seeds of the rest.
+RANDOM_SPLITS = (*SMALL, "semeion", "phishing", "magic04")
 # Rows with a known label of 0 that the protocols drop, and the class that COVTYPE's
 # binary problem sets against the rest.
 _DRAWS = "connect4"

@@ -2,8 +2,15 @@
 
 import numpy as np
 
-from benchmarks._data import SETS
-from benchmarks._markdown import Missing, column, markdown, multiple, read
+from benchmarks._data import RANDOM_SPLITS, SETS
+from benchmarks._markdown import (
+    Missing,
+    column,
+    markdown,
+    multiple,
+    on_same_splits,
+    read,
+)
 from benchmarks._methods import VARIANTS, is_ours
 from benchmarks._statistics import (
     Errors,
@@ -78,14 +85,15 @@ def summary() -> str:
 
 
 def pairs() -> str:
-    """Ours against each peer: errors over data sets, and prediction time."""
+    """Ours against each peer: errors over data sets and splits, and prediction time."""
     found = column("test_errors", "untuned")
     errors = {m: found[m] for m in found if len(found[m]) >= FEWEST_SETS}
     times = column("batch_microseconds_per_row", "untuned")
     rows = []
     for method in (m for m in (FIRST, "DULLSVMClassifier") if m in errors):
         for peer in (m for m in errors if not is_ours(m)):
-            beside = compare(errors[method], errors[peer])
+            same = on_same_splits("test_errors", method, peer, RANDOM_SPLITS)
+            beside = compare(*same)
             rows.append(
                 [
                     method,

@@ -28,6 +28,19 @@ def column(key: str, benchmark: str = "untuned") -> dict[str, dict[str, float]]:
     return found
 
 
+def on_same_splits(key: str, first: str, second: str, splits) -> list[dict]:
+    """Means of two methods by data set; of the sets in ``splits`` over shared runs."""
+    found: list[dict[str, float]] = [{}, {}]
+    for data, results in read("untuned").items():
+        runs = [results.get(method, {}).get(key) for method in (first, second)]
+        if None in runs:
+            continue
+        shared = min(map(len, runs)) if data in splits else None
+        for of, values in zip(found, runs, strict=True):
+            of[data] = float(np.mean(values[:shared]))
+    return found
+
+
 def markdown(head, rows) -> str:
     line, *lines = (
         "|" + "".join(f" {cell} |" if cell != "" else " |" for cell in row)

@@ -668,6 +668,26 @@ def test_statistics_by_hand():
     assert _statistics.median_ratio(first, second) == pytest.approx(0.6)
 
 
+def test_methods_are_compared_on_the_same_splits(tmp_path, monkeypatch):
+    found = {
+        "heart": {"a": {"e": [1.0, 3.0, 8.0]}, "b": {"e": [2.0]}},
+        "letter": {"a": {"e": [1.0, 3.0]}, "b": {"e": [2.0]}},
+        "usps": {"a": {"e": [1.0]}, "b": {"skipped": "too slow"}},
+    }
+    (tmp_path / "untuned.json").write_text(json.dumps({"results": found}))
+    monkeypatch.setattr(_markdown, "RESULTS", tmp_path)
+    first, second = _markdown.on_same_splits("e", "a", "b", ("heart",))
+    assert first == {"heart": 1.0, "letter": 2.0}
+    assert second == {"heart": 2.0, "letter": 2.0}
+
+
+def test_the_slowest_peers_have_one_split_of_large_sets():
+    known = dict.fromkeys(("SVC()", "RealMLP_TD_Classifier"), SVC())
+    counts = [len(untuned.models_of("banana", name, known)) for name in known]
+    assert counts == [10, 1]
+    assert len(untuned.models_of("heart", "RealMLP_TD_Classifier", known)) == 10
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_single_rows_reach_the_objective_of_blocks(digits, dtype):
     X, y, _, _ = digits
