@@ -52,6 +52,40 @@ def coverage() -> str:
     return markdown([*head, "by class: kept", "classes in a set"], rows)
 
 
+def beside_peers() -> str:
+    """Log loss, Brier score and calibration error of each method."""
+    found = read("probabilities-peers")
+    methods = list(dict.fromkeys(m for entry in found.values() for m in entry))
+
+    def cell(entry):
+        if "log_loss" not in entry:
+            return ""
+        keys = ("log_loss", "brier", "calibration_error")
+        return " / ".join(f"{np.mean(entry[key]):.3f}" for key in keys)
+
+    rows = [
+        [method, *(cell(entry.get(method, {})) for entry in found.values())]
+        for method in methods
+    ]
+    head = ["log loss / Brier / calibration error", *(data.upper() for data in found)]
+    return markdown(head, rows)
+
+
+def smoothing() -> str:
+    """Held-out error and log loss with labels smoothed, and calibrated instead."""
+    rows = []
+    for data, entry in read("probabilities-smoothing").items():
+        ways = [key.removesuffix(" error") for key in entry if key.endswith(" error")]
+        cells = [
+            f"{np.mean(entry[f'{way} error']):.2f}, "
+            f"{np.mean(entry[f'{way} log loss']):.3f}"
+            for way in ways
+        ]
+        rows.append([data.upper(), *cells])
+    head = ["none" if way == "1e-06" else way for way in ways]
+    return markdown(["error %, log loss", *head], rows)
+
+
 def distill() -> str:
     """Teachers, pupils, and the pupil's kind without a teacher."""
     rows = []

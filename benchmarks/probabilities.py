@@ -1,4 +1,9 @@
-"""What do calibrated probabilities cost, are they any good, do sets keep promises?"""
+"""What do calibrated probabilities cost, are they any good, do sets keep promises?
+
+Peers beside ours have at most 4,000 rows to learn from, and no settings. Smoothing
+moves a share of each label to the other classes, by weighted copies of the row; it is
+judged on held-out training rows, beside calibration.
+"""
 
 import time
 from functools import partial
@@ -7,10 +12,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import log_loss
 
-from benchmarks._common import Report, error
+from benchmarks._common import Report, cpu_seconds, error, on_one_thread
 from benchmarks._data import Split, load
+from benchmarks._methods import ours
+from benchmarks._peers import numbered
 from locallin import (
     AtlasClassifier,
     DULLSVMClassifier,
@@ -20,8 +28,9 @@ from locallin import (
     ML3Classifier,
     SAPLClassifier,
 )
+from locallin.inspection.quality import ranking_scores
 
-PARTS = ("calibration", "coverage")
+PARTS = ("calibration", "coverage", "peers", "smoothing")
 SETS = ("pima", "magic04", "letter")
 ROWS, TEST_ROWS = 4000, 4000
 SEEDS = range(1)
@@ -39,6 +48,85 @@ COVERED_ROWS, COUNTED_ROWS = 800, 3000
 COVERAGES = (0.8, 0.9, 0.95)
 SEARCH_SECONDS = 2.0
 REPEATS = 20
+BESIDE = ("pima", "spambase", "magic04", "letter")
+BESIDE_SEEDS = range(3)
+MINUTES = 10
+SMOOTHED = ("pima", "ringnorm", "spambase", "semeion")
+# Shares of a label; the first stands for none, with as many steps as the others.
+SHARES = (1e-6, 0.02, 0.05, 0.1)
+
+
+def peers() -> dict:
+    """Ours and theirs by name, each with the probabilities that it has to offer."""
+    quiet = {"random_state": 0, "n_jobs": 1, "verbose": -1}
+    cat = {"random_seed": 0, "thread_count": 1, "verbose": False}
+    known = {
+        "LocallyLinearClassifier": ours("LocallyLinearClassifier", n_jobs=1),
+        "DULLSVMClassifier": ours("DULLSVMClassifier", n_jobs=1, probability=True),
+        "HistGradientBoostingClassifier": HistGradientBoostingClassifier(
+            random_state=0
+        ),
+        **numbered(
+            {
+                "LGBMClassifier": ("lightgbm.LGBMClassifier", quiet),
+                "CatBoostClassifier": (
+                    "catboost.CatBoostClassifier",
+                    {**cat, "allow_writing_files": False},
+                ),
+            }
+        ),
+    }
+    if lightgbm := known.get("LGBMClassifier"):
+        wrapped = CalibratedClassifierCV(lightgbm, ensemble=False)
+        known["LGBMClassifier, calibrated"] = wrapped
+    return known
+
+
+def beside(folder, name: str, method: str) -> dict:
+    """Log loss, Brier score and calibration error on test rows."""
+    found: dict[str, list] = {}
+    for seed in BESIDE_SEEDS:
+        split = load(folder, name, seed).limited(ROWS, TEST_ROWS).dense().standardised()
+        model = clone(peers()[method])
+        spent, _ = cpu_seconds(partial(model.fit, split.X, split.y))
+        is_class = split.y_test[:, None] == model.classes_
+        figures = ranking_scores(is_class, model.predict_proba(split.X_test))
+        kept = ("log_loss", "brier", "calibration_error", "auc")
+        figures = {key: figures[key] for key in kept}
+        for key, value in {**figures, "fit_seconds": spent}.items():
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def smoothing(folder, name: str) -> dict:
+    """Held-out error and log loss by smoothed share, and after calibration."""
+    found: dict[str, list] = {}
+    for seed in BESIDE_SEEDS:
+        split = load(folder, name, seed).limited(ROWS).dense().standardised()
+        split = split.held_out(seed)
+        model = DULLSVMClassifier(loss="multinomial", random_state=seed)
+        tried = {
+            f"{share:g}": smoothed(clone(model), split.X, split.y, share)
+            for share in SHARES
+        }
+        model.set_params(loss="squared_hinge", probability=True)
+        tried["calibrated"] = model.fit(split.X, split.y)
+        for key, one in tried.items():
+            odds = one.predict_proba(split.X_test)
+            loss = log_loss(split.y_test, odds, labels=one.classes_)
+            mistaken = error(one, split.X_test, split.y_test)
+            found.setdefault(f"{key} error", []).append(mistaken)
+            found.setdefault(f"{key} log loss", []).append(loss)
+    return found
+
+
+def smoothed(model, X, y, share: float):
+    """A model fitted to rows that count a little for the other classes."""
+    classes = np.unique(y)
+    rows, labels = np.repeat(np.arange(len(y)), len(classes)), np.tile(classes, len(y))
+    other = share / (len(classes) - 1)
+    weights = np.where(y[rows] == labels, 1 - share, other)
+    return model.fit(X[rows], labels, sample_weight=weights)
 
 
 def calibration(folder, name: str, method: str) -> dict:
@@ -123,6 +211,27 @@ def run(job) -> None:
                 (name, method): partial(calibration, job.data, name, method)
                 for name in job.named(SETS)
                 for method in MODELS
+            }
+        )
+    if "peers" in parts:
+        report = Report(job, "probabilities-peers", rows=ROWS)
+        report.fill(
+            {
+                (name, method): partial(
+                    on_one_thread, beside, job.data, name, method, minutes=MINUTES
+                )
+                for name in job.named(BESIDE)
+                for method in peers()
+            }
+        )
+    if "smoothing" in parts:
+        report = Report(job, "probabilities-smoothing", rows=ROWS)
+        report.fill(
+            {
+                (name,): partial(
+                    on_one_thread, smoothing, job.data, name, minutes=MINUTES
+                )
+                for name in job.named(SMOOTHED)
             }
         )
     if "coverage" in parts:

@@ -355,6 +355,8 @@ TABLES = {
     "threads": threads,
     "covtype": covtype,
     "probabilities": of_probabilities.calibration,
+    "probabilities, peers": of_probabilities.beside_peers,
+    "probabilities, smoothing": of_probabilities.smoothing,
     "prediction sets": of_probabilities.coverage,
     "distill": of_probabilities.distill,
     "scaling": of_scale.scaling,

@@ -80,7 +80,7 @@ pytestmark = [
 ]
 RESULTS = {
     *(name for name in BENCHMARKS if name not in ("papers", "probabilities")),
-    *(f"probabilities-{part}" for part in ("calibration", "coverage")),
+    *(f"probabilities-{part}" for part in probabilities.PARTS),
     *(f"papers-{part}" for part in papers.PARTS),
 }
 
@@ -195,6 +195,11 @@ def tiny():
         patch.setattr(alpha_path, "REPEATS", 1)
         patch.setattr(probabilities, "SETS", ("magic04",))
         patch.setattr(probabilities, "MODELS", {"LLSVMClassifier": LLSVMClassifier()})
+        patch.setattr(probabilities, "BESIDE", ("magic04",))
+        patch.setattr(probabilities, "BESIDE_SEEDS", range(1))
+        known = {"LLSVMClassifier": LLSVMClassifier(probability=True)}
+        patch.setattr(probabilities, "peers", lambda: known)
+        patch.setattr(probabilities, "SMOOTHED", ("magic04",))
         patch.setattr(probabilities, "COVERED", ("synthetic", "magic04"))
         patch.setattr(probabilities, "COVERED_ROWS", 120)
         patch.setattr(probabilities, "COUNTED_ROWS", 60)
@@ -246,7 +251,7 @@ def tiny():
         others["LGBMClassifier"] = others["GaussianNB"]  # stands in for it
         patch.setattr(untuned, "peers", lambda: others)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
-        for module in (untuned, mixed, regression, domains):
+        for module in (untuned, mixed, regression, domains, probabilities):
             patch.setattr(module, "on_one_thread", lambda do, *a, minutes: do(*a))
         patch.setattr(mixed, "SETS", ("penguins",))
         patch.setattr(mixed, "REPEATS", 1)
