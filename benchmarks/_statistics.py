@@ -42,6 +42,8 @@ def compare(ours: Errors, peer: Errors) -> dict[str, float]:
     """Our errors beside a peer's; p is that of Wilcoxon's signed-rank test."""
     first, second = common(ours, peer)
     difference = first - second
+    if not len(difference):
+        return {"sets": 0, "mean_difference": 0.0, "ahead": 0, "p": 1.0}
     return {
         "sets": len(difference),
         "mean_difference": round(float(difference.mean()), 3),

@@ -332,6 +332,7 @@ TABLES = {
     "speed": of_papers.speed,
     "untuned": of_defaults.untuned,
     "untuned, summary": of_defaults.summary,
+    "untuned, slow peers": of_defaults.with_slow_peers,
     "untuned, pairs": of_defaults.pairs,
     "untuned, speed": of_defaults.speed,
     "untuned, grown": of_defaults.grown,
