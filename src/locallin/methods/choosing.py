@@ -19,9 +19,10 @@ from sklearn.model_selection import (
 
 from locallin.anchors import choose_anchors
 from locallin.engine.progress import ending_by
+from locallin.methods.last_fit import LEAST_SECONDS
 from locallin.methods.preparation import USUAL_COMPONENTS
+from locallin.methods.screening import Ranking, ranked_columns
 from locallin.methods.settings import (
-    LEAST_SECONDS,
     Choice,
     TrainingRows,
     encode,
@@ -42,6 +43,8 @@ _ROWS_FOR_BINS = 2000
 # Standard errors by which a choice has to be better than a simpler one before.
 _CHANCE = 0.5
 _MOST_ANCHORS = 1024
+# Columns from which on some may be left out.
+_LEAST_SCREENED = 4
 # Members of a mean, by effort, and the part of the cost that they have to save, as a
 # row is predicted by each of them. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
@@ -154,7 +157,8 @@ class Choosing:
         self._task = rows.task
         self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
         self._stopped = False
-        self._encoded: dict[int, list[Held]] = {}
+        self._encoded: dict[tuple[int, int | None], list[Held]] = {}
+        self._rankings: list[Ranking] = []
         self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list[Trial] = []
 
@@ -230,15 +234,15 @@ class Choosing:
         y = self._rows.y
         if not all(self._task.varies(y[seen]) for seen, _ in self._splits):
             return False
-        return all(part.X.shape[1] for part in self._parts(self._first().n_bins))
+        return all(part.X.shape[1] for part in self._parts(self._first()))
 
     def _first(self) -> Choice:
         """What is tried first."""
         return narrow(Choice(self._task.losses[0]), self._rows.X)
 
     def _search(self) -> Trial:
-        best = self._try(self._first())
-        if best.choice.n_bins and self._has_numbers():
+        best = self._screen(self._try(self._first()))
+        if best.choice.n_bins and self._has_numbers(best.choice):
             best = self._simpler(best, n_bins=0)
             if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
                 best = self._finer(best)
@@ -251,6 +255,23 @@ class Choosing:
         best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
         return self._refine(best)
+
+    def _screen(self, best: Trial) -> Trial:
+        """Fewer columns as long as that gains: half of them, a quarter, and so on."""
+        if self._encoder is not None or self._parts(best.choice)[0].encoder is None:
+            return best
+        if not self._has_time(best):
+            return best
+        n_columns = min(len(ranking.columns) for ranking in self._ranked())
+        failures = 0
+        while n_columns >= _LEAST_SCREENED and failures < 2:
+            n_columns = (n_columns + 1) // 2
+            other = self._simpler(best, n_columns=n_columns)
+            failures = 0 if other is not best else failures + 1
+            best = other
+        if best.choice.n_columns:
+            best = self._simpler(best, n_columns=best.choice.n_columns * 3 // 4)
+        return best
 
     def _finer(self, best: Trial) -> Trial:
         """More bins as long as they gain: integers may be codes, each with its own."""
@@ -342,26 +363,39 @@ class Choosing:
         """The trial of one model with these settings, if there was one."""
         return next((t for t in self.trials if t.choice == choice), None)
 
-    def _has_numbers(self) -> bool:
+    def _has_numbers(self, choice: Choice) -> bool:
         """Whether bins are ours to choose, and there is something to put into them."""
-        kinds = getattr(self._parts(Choice.n_bins)[0].encoder, "kinds_", ())
+        kinds = getattr(self._parts(choice)[0].encoder, "kinds_", ())
         return self._encoder is None and bool({"number", "date"} & set(kinds))
 
-    def _parts(self, n_bins: int) -> list[Held]:
-        if n_bins not in self._encoded:
-            self._encoded[n_bins] = [
-                self._encode_part(seen, held, n_bins) for seen, held in self._splits
+    def _parts(self, choice: Choice) -> list[Held]:
+        key = choice.n_bins, choice.n_columns
+        if key not in self._encoded:
+            self._encoded[key] = [
+                self._encode_part(number, choice) for number in range(len(self._splits))
             ]
-        return self._encoded[n_bins]
+        return self._encoded[key]
 
-    def _encode_part(self, seen, held, n_bins: int) -> Held:
-        part, other = self._rows.take(seen), self._rows.take(held)
-        encoder, X = encode(part, self._encoder, n_bins)
+    def _encode_part(self, number: int, choice: Choice) -> Held:
+        part, other = map(self._rows.take, self._splits[number])
+        ignore = None
+        if choice.n_columns is not None:
+            ignore = self._ranked()[number].left_out(choice.n_columns)
+        encoder, X = encode(part, self._encoder, choice.n_bins, ignore)
         X_held = other.X if encoder is None else encoder.transform(other.X)
         return Held(
             encoder, encoded_matrix(encoder, X, len(part)), part.y, part.weights,
             encoded_matrix(encoder, X_held, len(other)),
         )  # fmt: skip
+
+    def _ranked(self) -> list[Ranking]:
+        """Columns of each part to learn from, those first that tell most of y."""
+        if not self._rankings:
+            self._rankings = [
+                ranked_columns(self._rows.take(seen), self._n_jobs)
+                for seen, _ in self._splits
+            ]
+        return self._rankings
 
     def _try(self, choice: Choice, end: float = inf) -> Trial:
         """Judge a choice by held-out rows; _OutOfTime where it takes until the end."""
@@ -425,7 +459,7 @@ class Choosing:
     ) -> np.ndarray:
         """Scores of the rows that are held out, (n_rows, n_scores); 0 elsewhere."""
         scores = np.zeros((len(self._rows), self._task.n_scores))
-        parts = self._parts(choice.n_bins)
+        parts = self._parts(choice)
         for (_, held), part in zip(self._splits, parts, strict=True):
             member = new_member(
                 self._task, choice, part.X, part.y, part.weights, self._n_jobs

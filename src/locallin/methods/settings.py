@@ -1,19 +1,15 @@
-"""Settings of local models for a table, and members that have them."""
+"""Settings of local models for a table, and a model that has them."""
 
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import check_array
-from sklearn.utils.validation import validate_data
 
 from locallin.encoding.table import TableEncoder
 from locallin.engine.matrix import as_rows
-from locallin.engine.progress import ending_by
 from locallin.engine.sklearn_api import safe_indexing
 from locallin.kernels.rows import squared_row_norms
 
@@ -21,9 +17,6 @@ from locallin.kernels.rows import squared_row_norms
 _MOST_MAPPED = 4096
 # Columns up to which their numbers may be put into bins.
 _MOST_BINNED = 400
-# Seconds that the first of the last fits has in any case: a limit of less shall not
-# make a poor model of a small table.
-LEAST_SECONDS = 3.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +62,7 @@ class Choice:
     ``strength`` multiplies the penalty that the rule for the number of rows gives;
     ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
     the rows in which they learn, and ``anchor_rate`` is the step of their anchors.
+    ``n_columns`` are the columns that are kept, None for all of them.
     """
 
     loss: str
@@ -78,13 +72,14 @@ class Choice:
     metric: str | None = "linear"
     passes: int = 8
     anchor_rate: float | str = "auto"
+    n_columns: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The settings by name."""
         return asdict(self)
 
 
-def new_encoder(encoder, task, n_bins: int, seed: int):
+def new_encoder(encoder, task, n_bins: int, seed: int, ignore=None):
     """The encoder that a choice asks for, not fitted; None for none."""
     if encoder is not None:
         return clone(encoder)
@@ -93,17 +88,23 @@ def new_encoder(encoder, task, n_bins: int, seed: int):
         n_bins=n_bins or 8,
         target_means="auto",
         target_type=task.target_type,
+        ignore=ignore,
         sparse_output="auto",
         dtype=task.dtype,
         random_state=seed,
     ).set_output(transform="default")
 
 
-def encode(rows: TrainingRows, encoder, n_bins: int) -> tuple[Any, Any]:
-    """A fitted encoder, None for sparse rows without one, and what it returns."""
+def encode(
+    rows: TrainingRows, encoder, n_bins: int, ignore: list[int] | None = None
+) -> tuple[Any, Any]:
+    """A fitted encoder, None for sparse rows without one, and what it returns.
+
+    Columns that it shall ``ignore`` are for our own encoder.
+    """
     if encoder is None and sparse.issparse(rows.X):
         return None, rows.X
-    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed)
+    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed, ignore)
     return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
 
 
@@ -170,64 +171,6 @@ def usual_choice(n_rows: int, loss: str) -> Choice:
         strength=3.0 if n_rows < 20_000 else 1.0,
         passes=15,
     )
-
-
-class Begun(NamedTuple):
-    """A fitted encoder, what it returned, that as a matrix, and a member to clone."""
-
-    encoder: Any
-    output: Any
-    X: Any
-    member: Any
-
-
-def begin_choice(rows: TrainingRows, choice: Choice, encoder, n_jobs) -> Begun:
-    """Fit the encoder to all rows, and make a member that is not fitted."""
-    fitted, found = encode(rows, encoder, choice.n_bins)
-    X = encoded_matrix(fitted, found, len(rows))
-    if not X.shape[1]:
-        raise ValueError(
-            f"{type(fitted).__name__} leaves nothing of the columns of X, which are "
-            "constant, empty or ignored: pass columns that tell rows apart."
-        )
-    member = new_member(
-        rows.task, choice, X, rows.y, rows.weights, n_jobs, rows.planned
-    )
-    return Begun(fitted, found, X, member)
-
-
-def new_members(rows: TrainingRows, begun: Begun, n_members: int) -> list:
-    """Members that are not fitted, each with its seed."""
-    seeds = member_seeds(rows.seed, n_members)
-    return [clone(begun.member).set_params(random_state=seed) for seed in seeds]
-
-
-def mean_of(rows: TrainingRows, begun: Begun, members: list, n_members: int):
-    """The mean of fitted members."""
-    model = rows.task.mean(begun.member, members, n_members, rows.seed)
-    # The encoder may give names to what it returns, now as later.
-    validate_data(model, begun.output, reset=True, skip_check_array=True)
-    return model
-
-
-def fit_members(members: list, fit: Callable[[Any], bool], deadline: float) -> list:
-    """Fit members one after the other; fewer where time is short or ``fit`` says so.
-
-    A fit ends with its first pass after the deadline.
-    """
-    began = time.monotonic()
-    fitted: list = []
-    for member in members:
-        spent = time.monotonic() - began
-        if fitted and time.monotonic() + spent / len(fitted) > deadline:
-            break
-        least = time.monotonic() + (0.0 if fitted else LEAST_SECONDS)
-        with ending_by(max(deadline, least)):
-            enough = fit(member)
-        fitted.append(member)
-        if enough:
-            break
-    return fitted
 
 
 def narrow(choice: Choice, X) -> Choice:

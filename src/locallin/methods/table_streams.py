@@ -9,7 +9,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from locallin.methods.held_out import draw_held_out, pack, unpack, without
-from locallin.methods.settings import begin_choice, encoded_matrix, mean_of, new_members
+from locallin.methods.last_fit import begin_choice, mean_of, new_members
+from locallin.methods.settings import encoded_matrix
 from locallin.methods.skeleton import StreamLearner
 from locallin.streams.run import StreamSurvey
 from locallin.streams.state import LearningState

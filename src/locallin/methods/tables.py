@@ -33,14 +33,8 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.choosing import MEMBERS, MOST_TRIALS, Choosing, Chosen, Trial
 from locallin.methods.held_out import HELD_OUT
-from locallin.methods.settings import (
-    TrainingRows,
-    begin_choice,
-    encoded_matrix,
-    fit_members,
-    mean_of,
-    new_members,
-)
+from locallin.methods.last_fit import begin_choice, fit_members, mean_of, new_members
+from locallin.methods.settings import TrainingRows, encoded_matrix
 from locallin.methods.table_streams import TableLearner
 from locallin.streams.run import StreamSettings, learn_from_stream
 

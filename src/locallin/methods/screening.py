@@ -1,0 +1,70 @@
+"""Which columns of a table tell something of y."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.model_selection import train_test_split
+
+from locallin.methods.settings import TrainingRows, encode, encoded_matrix
+
+# Rows that are looked at, at the most.
+_MOST_ROWS = 4000
+_N_TREES = 100
+_ROWS_OF_LEAF = 3
+
+
+class Ranking(NamedTuple):
+    """Columns that vary, those first that tell most of y; and how many there are."""
+
+    columns: np.ndarray
+    n_columns: int
+
+    def left_out(self, n_kept: int) -> list[int]:
+        """All columns but the first ones."""
+        return np.setdiff1d(np.arange(self.n_columns), self.columns[:n_kept]).tolist()
+
+
+def ranked_columns(rows: TrainingRows, n_jobs) -> Ranking:
+    """The columns of a table in order of what they tell of y.
+
+    What they tell, random trees say: unlike measures of single columns they see what
+    columns tell together.
+    """
+    rows = _some_of(rows)
+    encoder, found = encode(rows, None, 0)
+    X = encoded_matrix(encoder, found, len(rows))
+    origins, n_columns = encoder.get_feature_origins(), len(encoder.kinds_)
+    told = np.bincount(origins, _importances(rows, X, n_jobs), n_columns)
+    varying = np.unique(origins)
+    return Ranking(varying[np.argsort(-told[varying], kind="stable")], n_columns)
+
+
+def _some_of(rows: TrainingRows) -> TrainingRows:
+    """A sample of the rows that count."""
+    counted = np.flatnonzero(rows.weights > 0)
+    if len(counted) > _MOST_ROWS:
+        counted = train_test_split(
+            counted, train_size=_MOST_ROWS, random_state=rows.seed,
+            stratify=rows.task.strata(rows.y[counted], 2),
+        )[0]  # fmt: skip
+        counted = np.sort(counted)
+    return rows.take(counted)
+
+
+def _importances(rows: TrainingRows, X, n_jobs) -> np.ndarray:
+    """What trees owe to each component."""
+    y = rows.y
+    kind = ExtraTreesClassifier if y.ndim == 1 else ExtraTreesRegressor
+    if y.ndim == 2:
+        deviations = y.std(axis=0)
+        y = (y - y.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
+        y = y[:, 0] if y.shape[1] == 1 else y
+    trees = kind(
+        _N_TREES,
+        max_features=1 / 3 if kind is ExtraTreesRegressor else "sqrt",
+        min_samples_leaf=_ROWS_OF_LEAF,
+        random_state=rows.seed,
+        n_jobs=n_jobs,
+    )
+    return trees.fit(X, y, rows.weights).feature_importances_
