@@ -454,7 +454,7 @@ def test_a_fit_ends_by_its_time(monkeypatch):
     X, y = make_moons(200, noise=0.3, random_state=0)
     whole = LocallyLinearClassifier(n_members=1, random_state=0).fit(X, y)
     clock = _Clock()
-    for name in ("methods.choosing", "methods.settings", "engine.progress"):
+    for name in ("methods.choosing", "methods.last_fit", "engine.progress"):
         monkeypatch.setattr(f"locallin.{name}.time", clock)
     monkeypatch.setattr(LocallyLinearClassifier, "_deadline", lambda *_: 1000.0)
     model = LocallyLinearClassifier(n_members=1, random_state=0).fit(X, y)

@@ -10,6 +10,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
@@ -18,6 +19,7 @@ from sklearn.model_selection import (
 )
 
 from locallin.anchors import choose_anchors
+from locallin.engine.parallel import in_threads
 from locallin.engine.progress import ending_by
 from locallin.methods.last_fit import LEAST_SECONDS
 from locallin.methods.preparation import USUAL_COMPONENTS
@@ -156,6 +158,7 @@ class Choosing:
         self._all, self._encoder, self._effort = rows, encoder, effort
         self._task = rows.task
         self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
+        self._n_workers = effective_n_jobs(n_jobs)
         self._stopped = False
         self._encoded: dict[tuple[int, int | None], list[Held]] = {}
         self._rankings: list[Ranking] = []
@@ -266,11 +269,11 @@ class Choosing:
         failures = 0
         while n_columns >= _LEAST_SCREENED and failures < 2:
             n_columns = (n_columns + 1) // 2
-            other = self._simpler(best, n_columns=n_columns)
+            other = self._better(best, n_columns=n_columns)
             failures = 0 if other is not best else failures + 1
             best = other
         if best.choice.n_columns:
-            best = self._simpler(best, n_columns=best.choice.n_columns * 3 // 4)
+            best = self._better(best, n_columns=best.choice.n_columns * 3 // 4)
         return best
 
     def _finer(self, best: Trial) -> Trial:
@@ -348,7 +351,8 @@ class Choosing:
         assert trial is not None
         rows = len(self._all) / sum(len(seen) for seen, _ in self._splits)
         anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
-        return _SLOWER * trial.seconds * rows * anchors
+        side_by_side = min(self._n_workers, len(self._splits))
+        return _SLOWER * trial.seconds * side_by_side * rows * anchors
 
     def _in_time(self, choice: Choice, best: Trial) -> Choice:
         """A choice for all rows, of fewer passes where time is short."""
@@ -400,7 +404,8 @@ class Choosing:
     def _try(self, choice: Choice, end: float = inf) -> Trial:
         """Judge a choice by held-out rows; _OutOfTime where it takes until the end."""
         began = time.monotonic()
-        scores = self._held_scores(choice, self._all.seed, end, shared_anchors=True)
+        seeds = [self._all.seed]
+        (scores,) = self._held_scores(choice, seeds, end, shared_anchors=True)
         return self._note(choice, 1, scores, began)
 
     def _best_mean(self, single: Trial, n_members: int) -> Trial:
@@ -429,7 +434,7 @@ class Choosing:
             self._try(choice, end)
         began = time.monotonic()
         seeds = member_seeds(self._all.seed, n_members - 1)
-        more = (self._held_scores(choice, seed, end) for seed in seeds)
+        more = self._held_scores(choice, seeds, end)
         return self._note(
             choice, n_members, sum(more, self._scores[choice, 1]) / n_members, began
         )
@@ -455,14 +460,20 @@ class Choosing:
         return weights / weights.sum(dtype=float)
 
     def _held_scores(
-        self, choice: Choice, seed: int, end: float, shared_anchors: bool = False
-    ) -> np.ndarray:
-        """Scores of the rows that are held out, (n_rows, n_scores); 0 elsewhere."""
-        scores = np.zeros((len(self._rows), self._task.n_scores))
-        parts = self._parts(choice)
-        for (_, held), part in zip(self._splits, parts, strict=True):
+        self, choice: Choice, seeds: list[int], end: float, shared_anchors: bool = False
+    ) -> list[np.ndarray]:
+        """Scores of held-out rows for each seed, (n_rows, n_scores); 0 elsewhere.
+
+        Parts are learned from side by side, and so are seeds.
+        """
+        parts = list(zip(self._splits, self._parts(choice), strict=True))
+        found = [np.zeros((len(self._rows), self._task.n_scores)) for _ in seeds]
+        tasks = [(i, seed, *pair) for i, seed in enumerate(seeds) for pair in parts]
+        n_threads = max(1, self._n_workers // len(tasks))
+
+        def fit(i: int, seed: int, split: tuple, part: Held) -> bool:
             member = new_member(
-                self._task, choice, part.X, part.y, part.weights, self._n_jobs
+                self._task, choice, part.X, part.y, part.weights, n_threads
             ).set_params(random_state=seed)
             if shared_anchors:
                 anchors = part.first_anchors(choice, seed)
@@ -470,12 +481,16 @@ class Choosing:
                 member.set_params(
                     n_anchors=None if given else choice.n_anchors, anchors=anchors
                 )
-            with ending_by(end):
+            with ending_by(end):  # which a thread does not have from another
                 member.fit(part.X, part.y, part.weights)
-            if time.monotonic() >= end:
-                raise _OutOfTime
-            scores[held] = self._task.scores(member, part.X_held)
-        return scores
+            in_time = time.monotonic() < end
+            if in_time:
+                found[i][split[1]] = self._task.scores(member, part.X_held)
+            return in_time
+
+        if not all(in_threads(fit, tasks, self._n_jobs)):
+            raise _OutOfTime
+        return found
 
     def _for_all_rows(self, choice: Choice) -> Choice:
         """More rows than were looked at bear more local models."""

@@ -4,9 +4,11 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
+from locallin.engine.parallel import in_threads
 from locallin.engine.progress import ending_by
 from locallin.methods.screening import ranked_columns
 from locallin.methods.settings import (
@@ -64,21 +66,41 @@ def mean_of(rows: TrainingRows, begun: Begun, members: list, n_members: int):
     return model
 
 
-def fit_members(members: list, fit: Callable[[Any], bool], deadline: float) -> list:
-    """Fit members one after the other; fewer where time is short or ``fit`` says so.
+def fit_members(
+    members: list,
+    fit: Callable[[Any], None],
+    note: Callable[[], bool],
+    deadline: float,
+    n_jobs,
+) -> list:
+    """Fit members side by side; fewer where time is short or ``note`` says so.
 
-    A fit ends with its first pass after the deadline.
+    ``note`` is told of each that is fitted. A fit ends with its first pass after the
+    deadline.
     """
-    began = time.monotonic()
+    threads = effective_n_jobs(n_jobs)
+    workers = min(threads, len(members))
     fitted: list = []
-    for member in members:
-        spent = time.monotonic() - began
-        if fitted and time.monotonic() + spent / len(fitted) > deadline:
+    longest = 0.0
+    while len(fitted) < len(members):
+        began = time.monotonic()
+        if fitted and began + longest > deadline:
             break
-        least = time.monotonic() + (0.0 if fitted else LEAST_SECONDS)
-        with ending_by(max(deadline, least)):
-            enough = fit(member)
-        fitted.append(member)
-        if enough:
+        end = max(deadline, began + (0.0 if fitted else LEAST_SECONDS))
+
+        def fit_by(member, end: float = end) -> None:
+            given = member.n_jobs
+            member.n_jobs = max(1, threads // workers)
+            try:
+                with ending_by(end):  # which a thread does not have from another
+                    fit(member)
+            finally:
+                member.n_jobs = given
+
+        group = members[len(fitted) : len(fitted) + workers]
+        in_threads(fit_by, [(member,) for member in group], workers)
+        longest = max(longest, time.monotonic() - began)
+        fitted += group
+        if any(note() for _ in group):
             break
     return fitted

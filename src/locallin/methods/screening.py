@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.model_selection import train_test_split
 
@@ -12,6 +13,8 @@ from locallin.methods.settings import TrainingRows, encode, encoded_matrix
 _MOST_ROWS = 4000
 _N_TREES = 100
 _ROWS_OF_LEAF = 3
+# Components among which a tree chooses at a split, at the most: a third of them.
+_MOST_TRIED = 64
 
 
 class Ranking(NamedTuple):
@@ -53,18 +56,26 @@ def _some_of(rows: TrainingRows) -> TrainingRows:
 
 
 def _importances(rows: TrainingRows, X, n_jobs) -> np.ndarray:
-    """What trees owe to each component."""
+    """What trees owe to each component, less what they owe to one of shuffled rows.
+
+    Trees that learn their rows too well use numbers and rare levels that tell nothing,
+    numbers more than categories: the difference is free of that.
+    """
     y = rows.y
-    kind = ExtraTreesClassifier if y.ndim == 1 else ExtraTreesRegressor
     if y.ndim == 2:
         deviations = y.std(axis=0)
         y = (y - y.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
         y = y[:, 0] if y.shape[1] == 1 else y
+    shuffled = X[np.random.RandomState(rows.seed).permutation(len(rows))]
+    stack = sparse.hstack if sparse.issparse(X) else np.hstack
+    n_components = X.shape[1]
+    kind = ExtraTreesClassifier if rows.y.ndim == 1 else ExtraTreesRegressor
     trees = kind(
         _N_TREES,
-        max_features=1 / 3 if kind is ExtraTreesRegressor else "sqrt",
+        max_features=min(-(-2 * n_components // 3), _MOST_TRIED),
         min_samples_leaf=_ROWS_OF_LEAF,
         random_state=rows.seed,
         n_jobs=n_jobs,
     )
-    return trees.fit(X, y, rows.weights).feature_importances_
+    found = trees.fit(stack([X, shuffled]), y, rows.weights).feature_importances_
+    return found[:n_components] - found[n_components:]

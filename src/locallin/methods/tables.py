@@ -1,6 +1,6 @@
 """The skeleton of estimators that take tables, and choose their settings."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -138,8 +138,10 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         told = rows.task.told(rows.y)
         fitted = fit_members(
             members,
-            lambda member: steps.fit(member, len(members), begun.X, told, rows.weights),
+            lambda member: steps.fit(member, begun.X, told, rows.weights),
+            lambda: steps.note_member(len(members)),
             self._deadline(began),
+            steps.n_jobs,
         )
         model = mean_of(rows, begun, fitted, chosen.n_members)
         self._adopt(begun.encoder, model, chosen)
@@ -158,8 +160,10 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         with _going_on(members):
             fit_members(
                 members,
-                lambda member: steps.fit(member, len(members), X, told, rows.weights),
+                lambda member: steps.fit(member, X, told, rows.weights),
+                lambda: steps.note_member(len(members)),
                 self._deadline(began),
+                steps.n_jobs,
             )
         steps.progress.end(lambda: fitted_attributes(self))
 
@@ -309,18 +313,24 @@ class _Steps:
         self.progress = Progress(estimator, n_steps, rows.X, rows.y, unit="trial")
         self._number = self._fitted = 0
         self._stopped = False
+        # Callbacks hear of one thing after the other.
+        is_heard = bool(getattr(estimator, "_skl_callbacks", None))
+        self.n_jobs = 1 if is_heard else estimator.n_jobs
 
     def note_trial(self, trial: Trial) -> bool:
         """Tell of a trial; True where a callback asks for no more."""
         return self._note(_of_trial(trial), last=False)
 
-    def fit(self, member, n_members: int, X, y, weights) -> bool:
-        """Fit a member; True where a callback asks for no more."""
+    def fit(self, member, X, y, weights) -> None:
+        """Fit a member; callbacks hear of it unless they have asked for no more."""
+        passing_on = self.progress.passing_on
+        with nullcontext() if self._stopped else passing_on(member):
+            member.fit(X, y, weights)
+
+    def note_member(self, n_members: int) -> bool:
+        """Tell of a fitted member; True where a callback asks for no more."""
         if self._stopped:
-            member.fit(X, y, weights)
             return True
-        with self.progress.passing_on(member):
-            member.fit(X, y, weights)
         self._fitted += 1
         text = f"member {self._fitted} of {n_members} is fitted"
         return self._note(text, last=self._fitted == n_members)

@@ -1,0 +1,84 @@
+"""Threads of the search, and columns that it leaves out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import make_classification, make_friedman1, make_moons
+
+from locallin import LocallyLinearClassifier, LocallyLinearRegressor
+from locallin.inspection import explain
+from locallin.methods.screening import ranked_columns
+
+pandas = pytest.importorskip("pandas")
+
+
+def _untimed(path: list[dict]) -> list[dict]:
+    return [{k: v for k, v in trial.items() if k != "seconds"} for trial in path]
+
+
+@pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
+def test_threads_change_nothing_but_the_time(kind):
+    rng = np.random.RandomState(0)
+    X = rng.uniform(-1, 1, size=(90, 5))
+    y = X[:, 0] * X[:, 1]
+    y = y > 0 if kind is LocallyLinearClassifier else y
+    one, two = (kind(random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert _untimed(one.search_path_) == _untimed(two.search_path_)
+    assert_array_equal(one.predict(X), two.predict(X))
+    assert two.model_.members_[0].n_jobs == 2
+
+
+def test_threads_know_when_to_end():
+    X, y = make_moons(400, noise=0.3, random_state=0)
+    model = LocallyLinearClassifier(n_members=4, time_limit=1e-3, n_jobs=2)
+    model.fit(X, y)
+    assert len(model.search_path_) == 1
+    assert model.chosen_["passes"] < 8 or len(model.model_.members_) <= 2
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.RandomState(0)
+    frame = pandas.DataFrame(rng.uniform(-1, 1, size=(400, 12)))
+    frame.columns = [f"x{j}" for j in range(12)]
+    frame["x9"] = rng.choice(list("abc"), size=400)
+    y = np.where((frame["x3"] > 0) ^ (frame["x7"] > 0), "in", "out")
+    return LocallyLinearClassifier(random_state=0).fit(frame, y), frame, y
+
+
+class TestColumnsThatTellNothing:
+    def test_are_left_out(self, fitted):
+        model, frame, y = fitted
+        assert model.chosen_["n_columns"] == 2
+        kept = [n for n, k in zip(frame, model.encoder_.kinds_, strict=True)
+                if k != "ignored"]  # fmt: skip
+        assert kept == ["x3", "x7"]
+        assert model.score(frame, y) > 0.95
+
+    def test_are_not_explained(self, fitted):
+        model, frame, _ = fitted
+        told = explain(model, frame[:20])
+        assert list(told.feature_names) == ["x3", "x7"]
+        sums = told.contributions.sum(axis=2) + told.bias
+        assert_allclose(sums[:, 0], model.decision_function(frame[:20]), atol=1e-4)
+
+    def test_may_hold_what_they_like(self, fitted):
+        model, frame, _ = fitted
+        other = frame.assign(x0=np.nan, x9="never seen")
+        assert_array_equal(model.predict(other), model.predict(frame))
+
+
+def test_columns_are_kept_where_all_tell():
+    X, y = make_classification(
+        400, 6, n_informative=6, n_redundant=0, class_sep=1.5, random_state=0
+    )
+    model = LocallyLinearClassifier(random_state=0).fit(X, y)
+    assert model.chosen_["n_columns"] is None
+
+
+def test_columns_of_numbers_are_told_apart():
+    X, y = make_friedman1(300, 20, random_state=0)
+    rows = LocallyLinearRegressor(random_state=0)._training_rows(X, y[:, None], None)
+    ranking = ranked_columns(rows, None)
+    assert set(ranking.columns[:5]) == set(range(5))
+    assert ranking.left_out(5) == list(range(5, 20))
