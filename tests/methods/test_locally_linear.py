@@ -260,8 +260,18 @@ def choosing_by(monkeypatch, name: str, costs: dict) -> tuple[Choosing, Trial]:
         return trial
 
     monkeypatch.setattr(Choosing, "_try", attempt)
+    monkeypatch.setattr(Choosing, "_n_weights", lambda _, choice: choice.n_anchors)
     choosing.trials.append(start)
     return choosing, start
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(0.96, 16), (0.94, 64)])
+def test_large_models_have_to_be_worth_it(monkeypatch, cost, expected):
+    choosing, start = choosing_by(monkeypatch, "n_anchors", {64: cost})
+    monkeypatch.setattr(Choosing, "_n_weights", lambda *_: 10**7)
+    monkeypatch.setattr(Choosing, "_is_better", lambda _, trial, best, by: (
+        trial.cost < best.cost))  # fmt: skip
+    assert choosing._grow(start).choice.n_anchors == expected
 
 
 @pytest.mark.parametrize(

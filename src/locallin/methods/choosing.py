@@ -11,42 +11,36 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.model_selection import (
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    train_test_split,
-)
 
-from locallin.anchors import choose_anchors
 from locallin.engine.parallel import in_threads
 from locallin.engine.progress import ending_by
 from locallin.methods.last_fit import LEAST_SECONDS
-from locallin.methods.preparation import USUAL_COMPONENTS
-from locallin.methods.screening import Ranking, ranked_columns
+from locallin.methods.parts import Held, Parts, held_out_splits
 from locallin.methods.settings import (
     Choice,
     TrainingRows,
-    encode,
-    encoded_matrix,
     member_seeds,
     narrow,
     new_member,
     usual_choice,
 )
 
-# Rows that are looked at, by effort. Up to so many, each is held out once, in folds:
-# what is learned from costs about the same for any number of rows.
+# Rows that are looked at, by effort.
 _ROWS = {1: 20_000, 2: 60_000}
-_FOLDS = {5: 4000, 3: 8000}
 # More bins that are tried, and rows that a part needs for them.
 _FINER = 32, 128
 _ROWS_FOR_BINS = 2000
 # Standard errors by which a choice has to be better than a simpler one before.
 _CHANCE = 0.5
 _MOST_ANCHORS = 1024
-# Columns from which on some may be left out.
+# Columns from which on some may be left out, and up to which what is left of more than
+# may be put into bins is.
 _LEAST_SCREENED = 4
+_FEW_COLUMNS = 100
+# Weights of a model from which on more local models, as they cost memory and time, have
+# to save a part of the cost: so much for four times as many.
+_MANY_WEIGHTS = 1_000_000
+_WORTH_ANCHORS = 0.05
 # Members of a mean, by effort, and the part of the cost that they have to save, as a
 # row is predicted by each of them. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
@@ -86,30 +80,6 @@ class Trial:
             **self.figures,
             "seconds": self.seconds,
         }
-
-
-@dataclass(frozen=True)
-class Held:
-    """A part of the rows to learn from, and one to look at, both encoded."""
-
-    encoder: Any
-    X: Any
-    y: np.ndarray
-    weights: np.ndarray
-    X_held: Any
-    anchors: dict[int, np.ndarray] = field(default_factory=dict)
-
-    def first_anchors(self, choice: Choice, seed: int):
-        """Where anchors start: the same for every choice, unless rows are projected."""
-        projected = choice.metric == "linear" and self.X.shape[1] > USUAL_COMPONENTS
-        n_anchors = choice.n_anchors
-        if n_anchors == 1 or projected:
-            return "kmeans"
-        if n_anchors not in self.anchors:
-            self.anchors[n_anchors] = choose_anchors(
-                self.X, n_anchors, sample_weight=self.weights, random_state=seed
-            )
-        return self.anchors[n_anchors]
 
 
 class Chosen(NamedTuple):
@@ -160,8 +130,6 @@ class Choosing:
         self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
         self._n_workers = effective_n_jobs(n_jobs)
         self._stopped = False
-        self._encoded: dict[tuple[int, int | None], list[Held]] = {}
-        self._rankings: list[Ranking] = []
         self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list[Trial] = []
 
@@ -189,55 +157,13 @@ class Choosing:
 
     def _hold_out(self) -> bool:
         """Draw the rows that are looked at; False where that cannot be done."""
-        rows = self._all
-        rng = np.random.RandomState(rows.seed)
-        counted = np.flatnonzero(rows.weights > 0)
-        most = _ROWS[self._effort]
-        if len(counted) > most:
-            drawn = train_test_split(
-                counted, train_size=most, random_state=rng,
-                stratify=self._task.strata(rows.y[counted], 2),
-            )[0]  # fmt: skip
-            counted = np.sort(drawn)
-        self._rows = rows.take(counted) if len(counted) < len(rows) else rows
-        y = self._rows.y
-        if len(y) < 10 or not self._task.varies(y):
+        drawn = held_out_splits(self._all, _ROWS[self._effort])
+        if drawn is None:
             return False
-        n_folds = next((n for n, most in _FOLDS.items() if len(y) <= most), 0)
-        if self._rows.groups is not None:
-            return self._hold_out_groups(n_folds, rng)
-        if n_folds:
-            strata = self._task.strata(y, n_folds)
-            kind = KFold if strata is None else StratifiedKFold
-            folds = kind(n_folds, shuffle=True, random_state=rng)
-            self._splits = list(folds.split(y, strata))
-        else:
-            seen, held = train_test_split(
-                np.arange(len(y)), test_size=0.25, random_state=rng,
-                stratify=self._task.strata(y, 2),
-            )  # fmt: skip
-            self._splits = [(np.sort(seen), np.sort(held))]
-        return self._parts_teach()
-
-    def _hold_out_groups(self, n_folds: int, rng) -> bool:
-        """As ``_hold_out``, for groups that stay together."""
-        y, groups = self._rows.y, np.asarray(self._rows.groups)
-        n_parts = min(n_folds or 4, len(np.unique(groups)))
-        if n_parts < 2:
-            return False
-        splitter = StratifiedGroupKFold(n_parts, shuffle=True, random_state=rng)
-        strata = self._task.strata(y, n_parts)
-        pooled = np.zeros(len(y), int) if strata is None else strata
-        splits = [pair for pair in splitter.split(y, pooled, groups) if len(pair[1])]
-        self._splits = splits if n_folds else splits[:1]
-        return self._parts_teach()
-
-    def _parts_teach(self) -> bool:
-        """Whether every part to learn from has y and columns that vary."""
-        y = self._rows.y
-        if not all(self._task.varies(y[seen]) for seen, _ in self._splits):
-            return False
-        return all(part.X.shape[1] for part in self._parts(self._first()))
+        self._rows, self._splits = drawn
+        self._parts = Parts(*drawn, self._encoder, self._n_jobs)
+        # Columns have to vary in every part to learn from.
+        return all(part.X.shape[1] for part in self._parts.of(self._first()))
 
     def _first(self) -> Choice:
         """What is tried first."""
@@ -245,10 +171,8 @@ class Choosing:
 
     def _search(self) -> Trial:
         best = self._screen(self._try(self._first()))
-        if best.choice.n_bins and self._has_numbers(best.choice):
-            best = self._simpler(best, n_bins=0)
-            if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
-                best = self._finer(best)
+        if self._parts.have_numbers(best.choice):
+            best = self._choose_bins(best)
         best = self._simpler(best, metric=None)
         best = self._simpler(best, strength=10.0)
         best = self._better(best, strength=0.1)
@@ -259,13 +183,21 @@ class Choosing:
         best = self._grow(best)
         return self._refine(best)
 
+    def _choose_bins(self, best: Trial) -> Trial:
+        """No bins, or more of them; some where few of many columns are left."""
+        if not best.choice.n_bins:
+            few = (best.choice.n_columns or inf) <= _FEW_COLUMNS
+            return self._better(best, n_bins=Choice.n_bins) if few else best
+        best = self._simpler(best, n_bins=0)
+        if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
+            best = self._finer(best)
+        return best
+
     def _screen(self, best: Trial) -> Trial:
         """Fewer columns as long as that gains: half of them, a quarter, and so on."""
-        if self._encoder is not None or self._parts(best.choice)[0].encoder is None:
+        if not self._parts.are_ours or not self._has_time(best):
             return best
-        if not self._has_time(best):
-            return best
-        n_columns = min(len(ranking.columns) for ranking in self._ranked())
+        n_columns = min(len(ranking.columns) for ranking in self._parts.rankings)
         failures = 0
         while n_columns >= _LEAST_SCREENED and failures < 2:
             n_columns = (n_columns + 1) // 2
@@ -296,11 +228,25 @@ class Choosing:
                 continue
             other = self._better(best, n_anchors=n_anchors)
             tried = self._trial_of(replace(best.choice, n_anchors=n_anchors))
+            if other is not best and not self._are_worth_it(other, best):
+                break
             # What gains too little to be told from chance may gain more with more.
             if other is best and (tried is None or tried.cost >= best.cost):
                 break
             best = other
         return best
+
+    def _are_worth_it(self, other: Trial, best: Trial) -> bool:
+        """Whether more local models save enough, where they are large."""
+        if self._n_weights(other.choice) <= _MANY_WEIGHTS:
+            return True
+        times_four = np.log2(other.choice.n_anchors / best.choice.n_anchors) / 2
+        return other.cost < (1.0 - _WORTH_ANCHORS * times_four) * best.cost
+
+    def _n_weights(self, choice: Choice) -> int:
+        """Weights of the local models of a choice."""
+        width = self._parts.of(choice)[0].X.shape[1]
+        return choice.n_anchors * width * self._task.n_scores
 
     def _refine(self, best: Trial) -> Trial:
         """Passes, penalties and, where the effort allows, bins beside the best."""
@@ -367,40 +313,6 @@ class Choosing:
         """The trial of one model with these settings, if there was one."""
         return next((t for t in self.trials if t.choice == choice), None)
 
-    def _has_numbers(self, choice: Choice) -> bool:
-        """Whether bins are ours to choose, and there is something to put into them."""
-        kinds = getattr(self._parts(choice)[0].encoder, "kinds_", ())
-        return self._encoder is None and bool({"number", "date"} & set(kinds))
-
-    def _parts(self, choice: Choice) -> list[Held]:
-        key = choice.n_bins, choice.n_columns
-        if key not in self._encoded:
-            self._encoded[key] = [
-                self._encode_part(number, choice) for number in range(len(self._splits))
-            ]
-        return self._encoded[key]
-
-    def _encode_part(self, number: int, choice: Choice) -> Held:
-        part, other = map(self._rows.take, self._splits[number])
-        ignore = None
-        if choice.n_columns is not None:
-            ignore = self._ranked()[number].left_out(choice.n_columns)
-        encoder, X = encode(part, self._encoder, choice.n_bins, ignore)
-        X_held = other.X if encoder is None else encoder.transform(other.X)
-        return Held(
-            encoder, encoded_matrix(encoder, X, len(part)), part.y, part.weights,
-            encoded_matrix(encoder, X_held, len(other)),
-        )  # fmt: skip
-
-    def _ranked(self) -> list[Ranking]:
-        """Columns of each part to learn from, those first that tell most of y."""
-        if not self._rankings:
-            self._rankings = [
-                ranked_columns(self._rows.take(seen), self._n_jobs)
-                for seen, _ in self._splits
-            ]
-        return self._rankings
-
     def _try(self, choice: Choice, end: float = inf) -> Trial:
         """Judge a choice by held-out rows; _OutOfTime where it takes until the end."""
         began = time.monotonic()
@@ -466,7 +378,7 @@ class Choosing:
 
         Parts are learned from side by side, and so are seeds.
         """
-        parts = list(zip(self._splits, self._parts(choice), strict=True))
+        parts = list(zip(self._splits, self._parts.of(choice), strict=True))
         found = [np.zeros((len(self._rows), self._task.n_scores)) for _ in seeds]
         tasks = [(i, seed, *pair) for i, seed in enumerate(seeds) for pair in parts]
         n_threads = max(1, self._n_workers // len(tasks))
