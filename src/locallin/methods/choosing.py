@@ -45,7 +45,7 @@ _WORTH_ANCHORS = 0.05
 # row is predicted by each of them. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
 # Choices that are tried, at the most.
-MOST_TRIALS = {0: 0, 1: 40, 2: 50}
+MOST_TRIALS = {0: 0, 1: 50, 2: 60}
 _WORTH_MEMBERS = 0.01
 _ROWS_FOR_MEMBERS = 4000
 # What a last fit may take longer than trials tell, and its passes over the rows where

@@ -63,7 +63,8 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         one member is fitted for three seconds or two passes, whichever is longer.
     encoder : transformer or None, default=None
         What encodes the rows. None is a :class:`~locallin.encoding.TableEncoder` whose
-        treatment of numbers is chosen by the search; sparse data are not encoded.
+        treatment of numbers is chosen by the search, as are columns that it leaves out
+        since they tell nothing of y; sparse data are not encoded.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, multiplied with ``sample_weight``. They change scores
         and predicted classes, but not probabilities. In a stream, "balanced" counts
@@ -75,8 +76,8 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
     n_jobs : int or None, default=None
-        Number of threads. They share rows and anchors. The result is the same for any
-        number.
+        Number of threads. In ``fit`` they share folds and members, else rows. The
+        result is the same for any number.
     verbose : int, default=0
         How much is printed. 1 is a bar in terminals and notebooks and elsewhere
         a line for each setting that is tried and each member; 2 is lines everywhere.
@@ -97,7 +98,8 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         (of several classes the mean over each against all others), and the seconds it
         took.
     chosen_ : dict
-        The settings that were chosen.
+        The settings that were chosen. ``n_columns`` are the columns that are kept,
+        None for all; ``encoder_.kinds_`` has "ignored" for the others.
     conformity_, conformity_counts_ : ndarray of shape (n_classes + 1, 500) and \
             (n_classes + 1,)
         What ``predict_set`` is based on: quantiles of one minus the probability of

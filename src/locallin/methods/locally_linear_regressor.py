@@ -60,7 +60,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         one member is fitted for three seconds or two passes, whichever is longer.
     encoder : transformer or None, default=None
         What encodes the rows. None is a :class:`~locallin.encoding.TableEncoder` whose
-        treatment of numbers is chosen by the search; sparse data are not encoded.
+        treatment of numbers is chosen by the search, as are columns that it leaves out
+        since they tell nothing of y; sparse data are not encoded.
     warm_start : bool, default=False
         Whether ``fit`` goes on from the last call. It then keeps encoder, settings and
         residuals, does not search, and lets the members make their passes over the
@@ -68,8 +69,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
     n_jobs : int or None, default=None
-        Number of threads. They share rows and anchors. The result is the same for any
-        number.
+        Number of threads. In ``fit`` they share folds and members, else rows. The
+        result is the same for any number.
     verbose : int, default=0
         How much is printed. 1 is a bar in terminals and notebooks and elsewhere
         a line for each setting that is tried and each member; 2 is lines everywhere.
@@ -87,7 +88,8 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         What was tried, in order: the settings, R2 of held-out rows and its standard
         error, and the seconds it took.
     chosen_ : dict
-        The settings that were chosen.
+        The settings that were chosen. ``n_columns`` are the columns that are kept,
+        None for all; ``encoder_.kinds_`` has "ignored" for the others.
     n_features_in_ : int
         Number of columns seen during fit.
     feature_names_in_ : ndarray of shape (n_features_in_,)
