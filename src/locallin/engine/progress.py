@@ -220,6 +220,11 @@ class Progress:
         """Time since the beginning."""
         return self._steps.seconds
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether callbacks are told."""
+        return self._task.is_heard
+
     def step(
         self,
         number: int,

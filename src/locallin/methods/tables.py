@@ -314,8 +314,7 @@ class _Steps:
         self._number = self._fitted = 0
         self._stopped = False
         # Callbacks hear of one thing after the other.
-        is_heard = bool(getattr(estimator, "_skl_callbacks", None))
-        self.n_jobs = 1 if is_heard else estimator.n_jobs
+        self.n_jobs = 1 if self.progress.is_heard else estimator.n_jobs
 
     def note_trial(self, trial: Trial) -> bool:
         """Tell of a trial; True where a callback asks for no more."""
