@@ -167,9 +167,11 @@ def objective(
 
 def sgd(
     X, codes, labels, positive, order, name, alpha, t0, constant, weights,
-    strategy="ovr", decay=3.0,
+    strategy="ovr", decay=3.0, free_intercept=False,
 ):  # fmt: skip
     """Algorithm 1 of the LL-SVM paper with skip = 1, on explicit features.
+
+    A free intercept does not shrink.
 
     Returns the last iterate and its polynomial-decay average, both as (n_scores,
     m * (D + 1)) matrices.
@@ -178,6 +180,9 @@ def sgd(
     curvature = {"hinge": 0.0, "squared_hinge": 2.0, "logistic": 0.25}[name]
     W = np.zeros((len(positive), Z.shape[1]))
     mean = W.copy()
+    shrinks = np.ones(Z.shape[1])
+    if free_intercept:
+        shrinks[X.shape[1] :: X.shape[1] + 1] = 0
     for t, i in enumerate(order):
         z = Z[i]
         f = W @ z
@@ -185,7 +190,7 @@ def sgd(
         if curvature:
             reach = curvature * (z @ z) * (1 if strategy == "ovr" else 2)
             eta = min(eta, 1 / reach)
-        W_next = W * (1 - 1 / (t + t0))
+        W_next = W * (1 - shrinks / (t + t0))
         if strategy == "ovr":
             for c in range(len(positive)):
                 y = 1 if labels[i] == positive[c] else -1

@@ -84,6 +84,7 @@ ESTIMATORS = [
 ]
 OTHER_SETTINGS = [
     LLSVMClassifier(solver="sgd", max_iter=30, tol=None),
+    LLSVMClassifier(solver="sgd", intercept_scaling="free", max_iter=30, tol=None),
     LLSVMClassifier(coding="inverse-distance", loss="hinge", max_iter=1000),
     LLSVMClassifier(loss="logistic"),
     LLSVMClassifier(multi_class="crammer_singer", loss="hinge", max_iter=1000),

@@ -130,7 +130,8 @@ def test_coordinates_equal_the_twin(local_problem):
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", losses.LOSSES)
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-def test_sgd_equals_the_twin(local_problem, name, strategy, kind):
+@pytest.mark.parametrize("free", [False, True])
+def test_sgd_equals_the_twin(local_problem, name, strategy, kind, free):
     X, codes, y, weights = local_problem
     alpha, t0, constant = 0.01, 30.0, 0.7
     order = np.random.RandomState(2).randint(len(X), size=400)
@@ -139,21 +140,21 @@ def test_sgd_equals_the_twin(local_problem, name, strategy, kind):
     iterate = linear.Iterate(
         np.zeros((*shape, 6)), np.zeros(shape), np.zeros((*shape, 6)), np.zeros(shape)
     )
-    state = np.array([0.0, 1.0, 1.0, 0.0])
     rows = as_rows(X if kind == "dense" else sparse.csr_matrix(X))
     target = linear.Target(y, positive, weights)
-    schedule = linear.Schedule(alpha, t0, constant**2, True)
+    schedule = linear.Schedule(alpha, t0, constant**2, True, free)
     loss, how = losses.LOSSES[name], STRATEGIES[strategy]
     data = linear.DataTerm(rows, csr_codes(codes), target, loss, how)
     # Two ranges in turn, as two threads would take them.
     ranges = [(0, 4), (4, 5)] if strategy == "ovr" else [(0, 5)]
     for first, last in ranges:
-        state = np.array([0.0, 1.0, 1.0, 0.0])
+        state = linear.fresh_state(0.0)
         linear.sgd_steps(data, order, iterate, state, schedule, first, last)
-        linear.settle(iterate, state, True, first, last)
+        linear.settle(iterate, state, schedule, first, last)
     last, mean = reference.sgd(
-        X, codes, y, positive, order, name, alpha, t0, constant, weights, strategy
-    )
+        X, codes, y, positive, order, name, alpha, t0, constant, weights, strategy,
+        free_intercept=free,
+    )  # fmt: skip
     for coef, intercept, expected in (
         (iterate.coef, iterate.intercept, last),
         (iterate.mean_coef, iterate.mean_intercept, mean),
@@ -163,21 +164,22 @@ def test_sgd_equals_the_twin(local_problem, name, strategy, kind):
         assert_allclose(packed, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_settling_in_the_middle_changes_nothing(local_problem):
+@pytest.mark.parametrize("free", [False, True])
+def test_settling_in_the_middle_changes_nothing(local_problem, free):
     X, codes, y, weights = local_problem
     order = np.random.RandomState(3).randint(len(X), size=200)
     data = linear.DataTerm(
         as_rows(X), csr_codes(codes), linear.Target(y, np.arange(5), weights),
         losses.SQUARED_HINGE, linear.ONE_VS_REST,
     )  # fmt: skip
-    schedule = linear.Schedule(0.05, 5.0, 1.0, True)
+    schedule = linear.Schedule(0.05, 5.0, 1.0, True, free)
     results = []
     for pieces in (1, 5):
         iterate = linear.Iterate(*(np.zeros(s) for s in ((7, 5, 6), (7, 5)) * 2))
-        state = np.array([0.0, 1.0, 1.0, 0.0])
+        state = linear.fresh_state(0.0)
         for part in np.array_split(order, pieces):
             linear.sgd_steps(data, part, iterate, state, schedule, 0, 5)
-            linear.settle(iterate, state, True, 0, 5)
+            linear.settle(iterate, state, schedule, 0, 5)
         assert state[0] == 200
         results.append(iterate)
     for a, b in zip(*results, strict=True):

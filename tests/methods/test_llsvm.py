@@ -6,7 +6,7 @@ import reference
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from locallin import LLSVMClassifier
 from locallin.coding import SoftAssignmentCoding
@@ -192,6 +192,49 @@ def test_sgd_reaches_the_dual_objective(blobs, loss, multi_class):
     assert_allclose(sgd.objective_history_[-1], best, rtol=0.05)
 
 
+def test_free_intercept_is_that_of_svc(moons):
+    """Eq. 9 as it is printed: libsvm's b has no penalty either."""
+    X, y = moons
+    X, alpha = X + 2.0, 0.05
+    model = fitted(
+        X, y, n_anchors=1, loss="hinge", alpha=alpha, intercept_scaling="free",
+        solver="sgd", max_iter=3000,
+    )  # fmt: skip
+    peer = SVC(kernel="linear", C=1 / (alpha * len(y)), tol=1e-8).fit(X, y)
+    signs = 2.0 * (y == model.classes_[1]) - 1
+
+    def objective_of(coef, scores):
+        losses = reference.loss("hinge", signs * scores)
+        return 0.5 * alpha * (coef**2).sum() + losses.mean()
+
+    best = objective_of(peer.coef_, peer.decision_function(X))
+    assert best <= objective_of(model.coef_, model.decision_function(X)) <= 1.01 * best
+    assert_allclose(model.objective_history_[-1], best, rtol=0.05)
+    penalised = fitted(X, y, n_anchors=1, loss="hinge", alpha=alpha)
+    assert objective_of(
+        penalised.coef_, penalised.decision_function(X)
+    ) > 1.001 * best
+
+
+def test_free_intercept_goes_on_as_one_fit(blobs):
+    """A stream of blocks has the steps of one pass, and files keep the model."""
+    X, y, _ = blobs
+    settings = {
+        "n_anchors": 6, "solver": "sgd", "intercept_scaling": "free", "alpha": 1e-3,
+        "shuffle": False, "t0": 1e3, "anchors": X[:6], "random_state": 0,
+    }  # fmt: skip
+    whole = LLSVMClassifier(max_iter=1, tol=None, **settings).fit(X, y)
+    stream = LLSVMClassifier(**settings)
+    stream.partial_fit(X, y, classes=np.unique(y))
+    assert_allclose(stream.intercept_, whole.intercept_)
+    assert whole.intercept_scaling_ == pytest.approx(np.sqrt((X**2).sum(axis=1).mean()))
+    assert_allclose(
+        whole.local_intercept(X[:5])
+        + np.einsum("icd,id->ic", whole.local_coef(X[:5]), X[:5]),
+        whole.decision_function(X[:5]),
+    )
+
+
 def test_constant_local_models_are_a_linear_svm_on_the_codes(blobs):
     """LCC+SVM, eq. 15."""
     X, y, _ = blobs
@@ -362,12 +405,16 @@ def test_class_weights_are_sample_weights(blobs):
 
 @pytest.mark.in_turn
 @pytest.mark.parametrize("scale", [1e-20, 1e-6, 1e6, 1e20])
-@pytest.mark.parametrize("solver", ["dual", "newton", "sgd"])
-def test_defaults_do_not_depend_on_the_unit_of_the_data(moons, scale, solver):
+@pytest.mark.parametrize(
+    ("solver", "constant"),
+    [("dual", "auto"), ("newton", "auto"), ("sgd", "auto"), ("sgd", "free")],
+)
+def test_defaults_do_not_depend_on_the_unit_of_the_data(moons, scale, solver, constant):
     X, y = moons
     make = lambda: LLSVMClassifier(  # noqa: E731
-        10, solver=solver, max_iter=20, tol=0.05, random_state=0
-    )
+        10, solver=solver, intercept_scaling=constant, max_iter=20, tol=0.05,
+        random_state=0,
+    )  # fmt: skip
     plain, scaled = make().fit(X, y), make().fit(scale * X, y)
     assert_allclose(
         scaled.decision_function(scale * X), plain.decision_function(X), atol=1e-4

@@ -513,6 +513,7 @@ def changed(where, value):
         ({"coding": "sparse"}, GOOD, LABELS, None, "'coding' parameter"),
         ({"max_iter": 0}, GOOD, LABELS, None, "'max_iter' parameter"),
         ({"t0": 10.0}, GOOD, LABELS, None, "t0=10.0 is a setting of solver='sgd'"),
+        ({"intercept_scaling": "free"}, GOOD, LABELS, None, "choose solver='sgd'"),
         ({"coding_space": "mapped"}, GOOD, LABELS, None, "needs a feature_map"),
         (
             {"local_model": "constant", "feature_map": StandardScaler()},

@@ -6,7 +6,7 @@ the same way; with anchors that do not move they are the same steps. The anchors
 a rate of their own (eq. 14 of the DU-LLSVM paper), a bound on the length of each step,
 and an average with the same weights,
 
-    mean = mean_scale * (mean_anchors + anchor_mix * anchors)
+    mean = mean_scale * (mean_anchors + free_mix * anchors)
 """
 
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from locallin.kernels.distances import all_distances, smallest
 from locallin.kernels.joint import Derivatives, Parameters, slopes_and_pulls
 from locallin.kernels.linear import (
     DECAY,
+    FREE_MIX,
     MEAN_SCALE,
     MIX,
     SCALE,
@@ -38,14 +39,6 @@ from locallin.kernels.linear import (
 )
 from locallin.kernels.losses import loss_curvature
 from locallin.kernels.rows import CodedRow, Codes, dot, get_row, squared_norm
-
-# One more scalar of the lazy steps in ``state``.
-ANCHOR_MIX = 4
-
-
-def fresh_state(t: float) -> np.ndarray:
-    """Scalars at time t with nothing to settle."""
-    return np.array([t, 1.0, 1.0, 0.0, 0.0])
 
 
 class JointIterate(NamedTuple):
@@ -73,18 +66,17 @@ def settle_anchors(anchors, mean_anchors, state, average):
     if average:
         for j in range(anchors.shape[0]):
             for d in range(anchors.shape[1]):
-                mixed = mean_anchors[j, d] + state[ANCHOR_MIX] * anchors[j, d]
+                mixed = mean_anchors[j, d] + state[FREE_MIX] * anchors[j, d]
                 mean_anchors[j, d] = state[MEAN_SCALE] * mixed
-    state[ANCHOR_MIX] = 0.0
 
 
 @jit
-def settle_all(iterate, state, average):
+def settle_all(iterate, state, schedule):
     """Write all scalars of ``state`` into the arrays: it becomes (t, 1, 1, 0, 0)."""
     parameters, means = iterate
-    settle_anchors(parameters.anchors, means.anchors, state, average)
+    settle_anchors(parameters.anchors, means.anchors, state, schedule.average)
     models = Iterate(parameters.coef, parameters.intercept, means.coef, means.intercept)
-    settle(models, state, average, 0, parameters.coef.shape[1])
+    settle(models, state, schedule, 0, parameters.coef.shape[1])
 
 
 @jit
@@ -140,7 +132,7 @@ def _step_models(z, slopes, weight, models, state, plan):
     for c in range(slopes.shape[1]):
         if slopes[0, c] != 0.0:
             delta = -eta * slopes[0, c]
-            step_class(z, c, delta, models, shrunk, state[MIX], schedule)
+            step_class(z, c, delta, models, shrunk, state, schedule)
     return shrunk
 
 
@@ -153,7 +145,7 @@ def _advance(state, shrunk, average):
         share = (1.0 + DECAY) / (state[T] + 1.0 + DECAY)
         state[MEAN_SCALE] *= 1.0 - share
         state[MIX] += share * shrunk / state[MEAN_SCALE]
-        state[ANCHOR_MIX] += share / state[MEAN_SCALE]
+        state[FREE_MIX] += share / state[MEAN_SCALE]
 
 
 @jit
@@ -165,7 +157,7 @@ def joint_sgd_steps(rows, target, order, iterate, state, schedule, objective, mo
     rows : tuple of Rows
         As anchors and as local models see them.
     iterate : JointIterate
-    state : array (t, scale, mean_scale, mix, anchor_mix), updated
+    state : array (t, scale, mean_scale, mix, free_mix), updated
     objective : CodedLoss
     moves : AnchorMoves
 
@@ -224,10 +216,10 @@ def joint_sgd_steps(rows, target, order, iterate, state, schedule, objective, mo
                     j = where[p]
                     _move_anchor(
                         x, x_indices, share, anchors[j], means.anchors[j],
-                        state[ANCHOR_MIX],
+                        state[FREE_MIX],
                     )  # fmt: skip
                     norms[j] = squared_norm(anchors[j])
         _advance(state, shrunk, schedule.average)
         if state[SCALE] < SMALLEST_SCALE or state[MEAN_SCALE] < SMALLEST_SCALE:
-            settle_all(iterate, state, schedule.average)
+            settle_all(iterate, state, schedule)
     return total, active, spread

@@ -6,6 +6,7 @@ Problem (eq. 9 of the LL-SVM paper, with a weight s_i on each row):
 
 where f(x) = sum_j g_j(x) (w_j . x + b_j), S = sum s_i, and B the intercept
 scaling: liblinear's constant feature, so that both solvers share one objective.
+Where the intercept is free, as in the paper, |b|^2 is not in it.
 
 Algorithm 1 of the paper (steps of SVMSGD2, eq. 11-13). Eq. 13 shrinks all of W
 every few steps; here W = scale * coef and only the scalar shrinks, at every step.
@@ -16,7 +17,8 @@ a parameter that says when to begin. It is held as
 
     mean = mean_scale * (mean_coef + mix * coef)
 
-so that a step without loss costs three scalar operations and nothing else.
+so that a step without loss costs a few scalar operations and nothing else. What does
+not shrink, such as a free intercept, is stored as it is and has a mix of its own.
 """
 
 from typing import NamedTuple
@@ -44,12 +46,13 @@ DECAY = 3.0
 SMALLEST_SCALE = 1e-12
 
 # The scalars of the lazy steps, by their place in ``state``.
-T, SCALE, MEAN_SCALE, MIX = range(4)
+# FREE_MIX is the mix of what does not shrink.
+T, SCALE, MEAN_SCALE, MIX, FREE_MIX = range(5)
 
 
 def fresh_state(t: float) -> np.ndarray:
     """Scalars at time t with nothing to settle."""
-    return np.array([t, 1.0, 1.0, 0.0])
+    return np.array([t, 1.0, 1.0, 0.0, 0.0])
 
 
 class Target(NamedTuple):
@@ -88,12 +91,13 @@ class Iterate(NamedTuple):
 
 
 class Schedule(NamedTuple):
-    """Step eta_t = 1 / (alpha (t + t0)), and which average to keep."""
+    """Step eta_t = 1 / (alpha (t + t0)), what shrinks, and which average to keep."""
 
     alpha: float
     t0: float
     intercept_step: float
     average: bool
+    free_intercept: bool = False
 
 
 # The compiler drops the other branch where it looks at an argument, not into a tuple.
@@ -125,9 +129,13 @@ def add_to_class(z, c, delta, coef, intercept, intercept_step):
 
 
 @jit
-def settle(iterate, state, average, first, last):
-    """Write the scalars of ``state`` into the arrays; state becomes (t, 1, 1, 0)."""
+def settle(iterate, state, schedule, first, last):
+    """Write the scalars of ``state`` into the arrays: (t, 1, 1, 0, 0) is left."""
     scale, mean_scale, mix = state[SCALE], state[MEAN_SCALE], state[MIX]
+    average = schedule.average
+    intercept_scale, intercept_mix = scale, mix
+    if schedule.free_intercept:
+        intercept_scale, intercept_mix = 1.0, state[FREE_MIX]
     coef, intercept, mean_coef, mean_intercept = iterate
     for j in range(coef.shape[0]):
         for c in range(first, last):
@@ -138,19 +146,34 @@ def settle(iterate, state, average, first, last):
                 coef[j, c, d] = scale * w
             b = intercept[j, c]
             if average:
-                mean_intercept[j, c] = mean_scale * (mean_intercept[j, c] + mix * b)
-            intercept[j, c] = scale * b
-    state[SCALE], state[MEAN_SCALE], state[MIX] = 1.0, 1.0, 0.0
+                mixed = mean_intercept[j, c] + intercept_mix * b
+                mean_intercept[j, c] = mean_scale * mixed
+            intercept[j, c] = intercept_scale * b
+    state[SCALE], state[MEAN_SCALE], state[MIX], state[FREE_MIX] = 1.0, 1.0, 0.0, 0.0
 
 
 @jit(inner=True)
-def step_class(z, c, delta, iterate, scale, mix, schedule):
+def step_class(z, c, delta, iterate, scale, state, schedule):
     """Change W_c by delta g x^T; what is stored is W / scale, and the average."""
-    delta, constant = delta / scale, schedule.intercept_step
+    delta, constant, mix = delta / scale, schedule.intercept_step, state[MIX]
+    mean_constant = constant
+    if schedule.free_intercept:
+        constant *= scale
+        mean_constant = constant * (state[FREE_MIX] / mix if mix > 0.0 else 0.0)
     coef, intercept, mean_coef, mean_intercept = iterate
     add_to_class(z, c, delta, coef, intercept, constant)
     if schedule.average:
-        add_to_class(z, c, -mix * delta, mean_coef, mean_intercept, constant)
+        add_to_class(z, c, -mix * delta, mean_coef, mean_intercept, mean_constant)
+
+
+@jit(inner=True)
+def _lift_intercepts(z, intercept, scale, first, last, scores):
+    """Scores over ``scale``, as the weights are stored: a free intercept is not."""
+    _, _, codes, i = z
+    lift = 1.0 / scale - 1.0
+    for p in range(codes.indptr[i], codes.indptr[i + 1]):
+        for c in range(first, last):
+            scores[c] += lift * codes.values[p] * intercept[codes.indices[p], c]
 
 
 @jit(inner=True)
@@ -170,7 +193,7 @@ def sgd_steps(data, order, iterate, state, schedule, first, last):
     ----------
     data : DataTerm
         With CRAMMER_SINGER first..last are all scores.
-    state : array (t, scale, mean_scale, mix), updated
+    state : array (t, scale, mean_scale, mix, free_mix), updated
 
     Returns
     -------
@@ -186,6 +209,8 @@ def sgd_steps(data, order, iterate, state, schedule, first, last):
         row_scores(z, iterate.coef, iterate.intercept, first, last, scores)
         weight = weights[i]
         t, scale = state[T], state[SCALE]
+        if schedule.free_intercept:
+            _lift_intercepts(z, iterate.intercept, scale, first, last, scores)
         clock = t + schedule.t0
         eta = weight / (schedule.alpha * clock)
         if curvature > 0.0 and weight > 0.0:
@@ -202,7 +227,7 @@ def sgd_steps(data, order, iterate, state, schedule, first, last):
                 slope = loss_slope(loss, margin)
                 if slope != 0.0 and weight > 0.0:
                     delta = -eta * slope * y
-                    step_class(z, c, delta, iterate, shrunk, state[MIX], schedule)
+                    step_class(z, c, delta, iterate, shrunk, state, schedule)
         else:
             own = labels[i]
             rival = _rival(scores, own)
@@ -212,14 +237,15 @@ def sgd_steps(data, order, iterate, state, schedule, first, last):
             if slope != 0.0 and weight > 0.0:
                 for c, y in ((own, 1.0), (rival, -1.0)):
                     delta = -eta * slope * y
-                    step_class(z, c, delta, iterate, shrunk, state[MIX], schedule)
+                    step_class(z, c, delta, iterate, shrunk, state, schedule)
         state[T], state[SCALE] = t + 1.0, shrunk
         if schedule.average:
             share = (1.0 + DECAY) / (t + 2.0 + DECAY)
             state[MEAN_SCALE] *= 1.0 - share
             state[MIX] += share * shrunk / state[MEAN_SCALE]
+            state[FREE_MIX] += share / state[MEAN_SCALE]
         if state[SCALE] < SMALLEST_SCALE or state[MEAN_SCALE] < SMALLEST_SCALE:
-            settle(iterate, state, schedule.average, first, last)
+            settle(iterate, state, schedule, first, last)
     return total
 
 

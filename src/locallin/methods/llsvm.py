@@ -16,12 +16,13 @@ from locallin.methods.anchored import AnchoredClassifier
 from locallin.methods.preparation import (
     CODINGS,
     FitInput,
+    LearningRows,
     check_coding,
     check_feature_map,
     fit_space,
 )
 from locallin.methods.skeleton import FitMonitor
-from locallin.solvers.convex import solve_dual, solve_sgd
+from locallin.solvers.convex import Problem, solve_dual, solve_sgd
 from locallin.solvers.newton import solve_newton
 
 
@@ -40,9 +41,9 @@ class LLSVMClassifier(AnchoredClassifier):
             + 1/S sum_i s_i sum_c loss(y_ic f_c(x_i))
 
     where s_i are the rows' weights, S their sum and y_ic is 1 for the row's own class
-    and -1 otherwise. The paper leaves b free; here it carries liblinear's penalty, B
-    being ``intercept_scaling``, so that both solvers have the same minimum. The
-    problem is convex: one anchor is a linear SVM.
+    and -1 otherwise. The paper leaves b free, as ``intercept_scaling="free"`` does;
+    else it carries liblinear's penalty, B being ``intercept_scaling``, so that all
+    solvers have the same minimum. The problem is convex: one anchor is a linear SVM.
 
     The data should be scaled: standardise the features, or, for images and
     histograms, give every row the same norm.
@@ -91,10 +92,11 @@ class LLSVMClassifier(AnchoredClassifier):
         "auto" starts from 1000 times that, and lowers it to no less than that as long
         as the loss of held-out rows (a fifth, at most 5000) does not clearly rise. It
         is "scale" for less than 1000 rows, early stopping and ``solver="sgd"``.
-    intercept_scaling : float or "auto", default="auto"
+    intercept_scaling : float, "auto" or "free", default="auto"
         B, the constant feature behind the intercepts: the larger, the weaker their
         penalty. "auto" is the root mean square norm of the rows, which makes the
-        model indifferent to the unit of the data.
+        model indifferent to the unit of the data. "free" takes steps of that size, and
+        has no penalty, as in the paper; it is for ``solver="sgd"``.
     multi_class : {"ovr", "crammer_singer"}, default="ovr"
         One-vs-rest, or the joint loss of Crammer & Singer on the margin to the best
         other class (hinge; with ``solver="sgd"`` also squared hinge).
@@ -202,7 +204,8 @@ class LLSVMClassifier(AnchoredClassifier):
     Notes
     -----
     The paper's own setting is ``LLSVMClassifier(100, n_neighbors=8,
-    coding="inverse-distance", loss="hinge", solver="sgd", max_iter=10, tol=None)``.
+    coding="inverse-distance", loss="hinge", solver="sgd", max_iter=10, tol=None,
+    intercept_scaling="free", average=False)``.
 
     Ctrl-C during ``fit`` stops after the current piece of work, stores the weights
     reached so far, and raises KeyboardInterrupt: the estimator is usable.
@@ -232,6 +235,10 @@ class LLSVMClassifier(AnchoredClassifier):
         "alpha": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"auto", "scale"}),
+        ],
+        "intercept_scaling": [
+            *AnchoredClassifier._parameter_constraints["intercept_scaling"],
+            StrOptions({"free"}),
         ],
         "feature_map": [HasMethods(["fit", "transform"]), None],
         "coding_space": [StrOptions({"input", "mapped"})],
@@ -319,6 +326,10 @@ class LLSVMClassifier(AnchoredClassifier):
         if hasattr(self, "alpha_path_"):
             del self.alpha_path_
         return self.alpha == "auto" and self.solver != "sgd" and not self.early_stopping
+
+    def _convex_problem(self, rows: LearningRows) -> Problem:
+        problem = super()._convex_problem(rows)
+        return replace(problem, free_intercept=self.intercept_scaling == "free")
 
     def _find_alpha(self, problem, views, given: FitInput) -> tuple:
         """The problem at the alpha that held-out rows choose, and a start, or None."""
@@ -455,6 +466,12 @@ class LLSVMClassifier(AnchoredClassifier):
             raise ValueError(
                 f"t0={self.t0} is a setting of solver='sgd', but solver="
                 f"{self.solver!r}."
+            )
+        if self.solver != "sgd" and self.intercept_scaling == "free":
+            raise ValueError(
+                f"solver={self.solver!r} needs a penalty on the intercepts, and "
+                "intercept_scaling='free' has none: choose solver='sgd', or a large "
+                "number for intercept_scaling."
             )
         check_feature_map(self)
         check_coding(self)

@@ -402,7 +402,7 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
         _check_range(square, features.dtype)
     norm, rules, n_rows = np.sqrt(square), estimator.rules, given.n_planned
     scaling, alpha = estimator.intercept_scaling, estimator.alpha
-    if scaling == "auto":
+    if isinstance(scaling, str):
         scaling = rules.intercept_scaling * norm
     if isinstance(alpha, str):
         alpha = square * rules.alpha(n_rows, given.n_classes) / n_rows

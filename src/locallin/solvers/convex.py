@@ -52,7 +52,7 @@ class Problem:
 
     ``visits`` names the rows that count; their weights have a mean of one.
     ``loss_parameters`` are those of a loss of numbers, one of each score, None where
-    rows have classes.
+    rows have classes. A free intercept has no penalty; only SGD solves that.
     """
 
     rows: Rows
@@ -67,6 +67,7 @@ class Problem:
     strategy: int
     n_jobs: int | None = None
     loss_parameters: np.ndarray | None = None
+    free_intercept: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -82,6 +83,11 @@ class Problem:
     def intercept_step(self) -> float:
         """Square of the constant feature."""
         return self.intercept_scaling**2
+
+    def schedule(self, t0: float, average: bool) -> Schedule:
+        """Steps of SGD."""
+        step = self.intercept_step
+        return Schedule(self.alpha, t0, step, average, self.free_intercept)
 
     @property
     def data_term(self) -> DataTerm:
@@ -111,11 +117,12 @@ class Problem:
         return [order[s : s + size] for s in range(0, len(order), size)]
 
     def penalty(self, coef, intercept) -> np.ndarray:
-        """alpha/2 (|W_c|^2 + |b_c|^2 / B^2) of each score."""
+        """alpha/2 (|W_c|^2 + |b_c|^2 / B^2) of each score; a free b is left out."""
         squares = np.einsum("jcd,jcd->c", coef, coef, dtype=float)
-        squares += np.einsum("jc,jc->c", intercept, intercept, dtype=float) / (
-            self.intercept_step
-        )
+        if not self.free_intercept:
+            squares += np.einsum("jc,jc->c", intercept, intercept, dtype=float) / (
+                self.intercept_step
+            )
         return 0.5 * self.alpha * squares
 
     def objective(self, coef, intercept, order=None) -> float:
@@ -207,7 +214,7 @@ def solve_sgd(
     iterate = Iterate(*start, *mean)
     # Not below 2: the first step must not wipe out the start (eq. 13).
     t0 = max(float(t0), 2.0)
-    schedule = Schedule(problem.alpha, t0, problem.intercept_step, average)
+    schedule = problem.schedule(t0, average)
     states = [fresh_state(t) for _ in problem.ranges]
     history: list[float] = []
     stall = Stall(tol, n_iter_no_change)
@@ -220,7 +227,7 @@ def solve_sgd(
             total = 0.0
             for chunk in problem.chunks(order):
                 total += _sgd_chunk(problem, chunk, iterate, states, schedule)
-            _settle_all(problem, iterate, states, average)
+            _settle_all(problem, iterate, states, schedule)
             solution.n_iter = epoch
             objective = total / problem.n_rows + float(
                 problem.penalty(*iterate[:2]).sum()
@@ -233,7 +240,7 @@ def solve_sgd(
                 solution.converged = True
                 break
     except KeyboardInterrupt:
-        _settle_all(problem, iterate, states, average)
+        _settle_all(problem, iterate, states, schedule)
         solution.interrupted = True
     solution.clock = (float(states[0][T]), t0)
     solution.iterate = start
@@ -249,9 +256,9 @@ def _sgd_chunk(problem, chunk, iterate, states, schedule) -> float:
     return sum(in_threads(work, tasks, problem.n_jobs))
 
 
-def _settle_all(problem, iterate, states, average) -> None:
+def _settle_all(problem, iterate, states, schedule) -> None:
     for (first, last), state in zip(problem.ranges, states, strict=True):
-        settle(iterate, state, average, first, last)
+        settle(iterate, state, schedule, first, last)
 
 
 def find_step(problem, start, shuffle, rng) -> float:
@@ -272,10 +279,10 @@ def find_step(problem, start, shuffle, rng) -> float:
         for a, b in zip(scratch, start, strict=True):
             a[...] = b
         t0 = max(1.0 / (problem.alpha * eta), 2.0)
-        schedule = Schedule(problem.alpha, t0, problem.intercept_step, False)
+        schedule = problem.schedule(t0, average=False)
         states = [fresh_state(0.0) for _ in problem.ranges]
         _sgd_chunk(problem, sample, trial, states, schedule)
-        _settle_all(problem, trial, states, False)
+        _settle_all(problem, trial, states, schedule)
         value = problem.objective(*scratch, order=sample)
         return value if np.isfinite(value) else np.inf
 

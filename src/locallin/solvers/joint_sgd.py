@@ -10,11 +10,10 @@ from locallin.kernels.joint import Parameters
 from locallin.kernels.joint_sgd import (
     AnchorMoves,
     JointIterate,
-    fresh_state,
     joint_sgd_steps,
     settle_all,
 )
-from locallin.kernels.linear import Schedule, T
+from locallin.kernels.linear import Schedule, T, fresh_state
 from locallin.solvers.convex import Stall
 from locallin.solvers.joint import (
     JointProblem,
@@ -84,7 +83,7 @@ def solve_joint_sgd(
                 solution.converged = True
                 break
     except KeyboardInterrupt:
-        settle_all(iterate, state, average)
+        settle_all(iterate, state, schedule)
         solution.interrupted = True
     solution.clock = (float(state[T]), schedule.t0)
     return solution
@@ -107,10 +106,10 @@ def _sgd_epoch(
             rows, problem.target, piece, iterate, state, schedule, objective, moves
         )
         if problem.diversity > 0.0:
-            settle_all(iterate, state, schedule.average)
+            settle_all(iterate, state, schedule)
             parameters = iterate.parameters
             _diversify(problem, parameters, importance, piece, state, schedule)
-    settle_all(iterate, state, schedule.average)
+    settle_all(iterate, state, schedule)
     return totals
 
 
