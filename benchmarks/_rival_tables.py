@@ -7,8 +7,9 @@ from benchmarks._markdown import (
     markdown,
     plus_minus,
     read,
+    spread,
 )
-from benchmarks._paper_tables import FEW_LABELS, SOFT
+from benchmarks._paper_tables import FEW_LABELS, KERNELS, SOFT
 from benchmarks.papers import joint, latent, losses, ml3, rivals
 
 OWN_LLSVM = "paper's setting (inverse distance, k=8, hinge, 10 epochs of SGD)"
@@ -18,7 +19,7 @@ def own() -> str:
     """Each paper's own algorithm beside our recipe, and what is printed."""
     rows = []
     for data, method, entry, ours, printed in own_figures():
-        cells = [plus_minus(entry), plus_minus(ours) if ours else ""]
+        cells = [with_deviation(entry), plus_minus(ours) if ours else ""]
         cells.append("" if printed is None else f"{printed:.2f}")
         rows.append([data.upper(), method, *best_marked(cells)])
     if not rows:
@@ -50,6 +51,34 @@ def printed_error(data: str, method: str) -> float | None:
         return known[method]
     accuracy = losses.PRINTED.get(data, {}).get(method)
     return accuracy and 100 - accuracy[1]
+
+
+def retries() -> str:
+    """What was missed, before and after another try."""
+    rows = []
+    for data, method, entry, before in retried_figures():
+        cells = [with_deviation(before) if before else "", with_deviation(entry)]
+        cells = best_marked([f"{entry['printed']:.2f}", *cells])
+        verdict = "met" if entry["mean"] <= entry["printed"] else "missed"
+        rows.append([data, method, *cells, verdict])
+    head = ["", "method", "printed", "first", "another try", ""]
+    return markdown(head, rows)
+
+
+def retried_figures():
+    anchored = read_or_nothing("papers-joint")
+    latent = read_or_nothing("papers-ml3").get("table 2", {})
+    charted = read_or_nothing("papers-atlas").get("usps", {})
+    found = read("papers-retries")
+    for data, entry in found.get("SAPL", {}).items():
+        yield data.upper(), "SAPL", entry, anchored.get(data, {}).get("SAPL")
+    for data, entry in found.get("ML3", {}).items():
+        before = latent.get(data, {}).get("test_errors", {}).get("ML3")
+        name = data.split("_")[0].upper() + (", 400 ROWS" if data == "banana" else "")
+        yield name, "ML3, 10 models", entry, spread(before) if before else None
+    for kernel, entry in found.get("Atlas", {}).items():
+        before = charted.get(kernel, {}).get("transductive")
+        yield "USPS", f"{KERNELS[kernel]}, five atlases", entry, before
 
 
 def with_lcc() -> dict:
@@ -120,7 +149,7 @@ def of_2018() -> str:
             ]
             errors = [
                 plus_minus(entry),
-                plus_minus(theirs) if theirs else "",
+                with_deviation(theirs) if theirs else "",
                 "" if accuracy is None else f"{100 - accuracy:.2f}",
             ]
             costs = [times(entry["test_time"]), "" if time is None else times(time)]

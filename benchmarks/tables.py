@@ -316,6 +316,7 @@ TABLES = {
     "atlas, noise": of_papers.atlas_noise,
     "few labels": of_papers.few_labels,
     "papers, own": of_rivals.own,
+    "papers, retries": of_rivals.retries,
     "papers, 2015": of_rivals.of_2015,
     "papers, 2015, times": of_rivals.times_of_2015,
     "papers, 2018": of_rivals.of_2018,

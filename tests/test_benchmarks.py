@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import hinge_loss
+from sklearn.model_selection import ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC, LinearSVC
 
@@ -64,6 +65,7 @@ from benchmarks.papers import (
     manifolds,
     ml3,
     own,
+    retries,
     rivals,
 )
 from locallin import (
@@ -139,6 +141,11 @@ def tiny():
     with pytest.MonkeyPatch.context() as patch:
         for module in (llsvm, joint, ml3, figures, own, rivals, losses, additive):
             patch.setattr(module, "SEEDS", (0, 1))
+        patch.setattr(retries, "JOINT", {"letter": ShuffleSplit(1, random_state=0)})
+        patch.setattr(retries, "SAPL_GRID", {"alpha": (1.0,), "n_anchors": (3, 5)})
+        patch.setattr(retries, "LATENT", ("heart",))
+        patch.setattr(retries, "LATENT_GRID", {"alpha": (1.0, 5.0), "max_iter": (3,)})
+        patch.setattr(retries, "ATLASES", 2)
         patch.setattr(llsvm, "PRINTED", {"letter": 5.32})
         small = {m: (make, grid[:2]) for m, (make, grid) in llsvm.METHODS.items()}
         patch.setattr(llsvm, "METHODS", small)
@@ -481,6 +488,7 @@ ALONE = {
     "papers-ml3": ["ml3", "ml3, small sets", "papers"],
     "papers-atlas": ["atlas", "atlas, noise", "papers"],
     "papers-own": ["papers, own"],
+    "papers-retries": ["papers, retries"],
     "papers-rivals": ["papers, 2015", "papers, 2015, times", "rivals"],
     "papers-losses": ["papers, 2018"],
     "papers-manifolds": ["embeddings", "atlas, parts", "atlas, classes"],
@@ -545,6 +553,7 @@ CHOICES = {
         "load",
         lambda data: joint.measure(data, "letter", "SAPL", joint.RATES),
     ),
+    "retries": (joint, "load", lambda data: retries.anchored(data, "letter")),
     "own": (own, "load", lambda data: own.measure(data, "letter", "SAPL", dict)),
     "rivals": (rivals, "load", lambda data: rivals.measure(data, "letter", csvm())),
     "ml3": (ml3, "load", lambda data: ml3.table_1(data, "usps")),

@@ -16,6 +16,7 @@ PARTS = (
     "labels",
     "latent",
     "additive",
+    "retries",
 )
 
 

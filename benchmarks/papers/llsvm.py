@@ -38,10 +38,19 @@ def papers_own(alpha):
     }
 
 
+def papers_letter(alpha):
+    """The same without a penalty on the intercepts, and without an average."""
+    return {**papers_own(alpha), "intercept_scaling": "free", "average": False}
+
+
 METHODS = {
     "soft assignment, squared hinge, dual": (soft, SOFT),
     "paper's setting (inverse distance, k=8, hinge, 10 epochs of SGD)": (
         papers_own,
+        tuple((a,) for a in ALPHAS),
+    ),
+    "the same, free intercepts, last iterate": (
+        papers_letter,
         tuple((a,) for a in ALPHAS),
     ),
     "inverse distance, k=8, squared hinge, dual": (

@@ -268,9 +268,13 @@ def run(job) -> None:
     )
     for name in job.named(PRINTED):
         data = Embedded(job.data, name)
-        tasks = {
-            ("embeddings", name, kind, machine): partial(measure, data, kind, machine)
-            for kind, machine in product(("as they are", *EMBEDDINGS), MACHINES)
-        }
-        tasks["embeddings", name, "Atlas", "1-NN"] = partial(nearest_in_charts, data)
-        report.fill(tasks)
+        charts = partial(nearest_in_charts, data)
+        report.fill({("embeddings", name, "Atlas", "1-NN"): charts})
+        report.fill(
+            {
+                ("embeddings", name, kind, machine): partial(
+                    measure, data, kind, machine
+                )
+                for kind, machine in product(("as they are", *EMBEDDINGS), MACHINES)
+            }
+        )

@@ -211,9 +211,7 @@ def test_free_intercept_is_that_of_svc(moons):
     assert best <= objective_of(model.coef_, model.decision_function(X)) <= 1.01 * best
     assert_allclose(model.objective_history_[-1], best, rtol=0.05)
     penalised = fitted(X, y, n_anchors=1, loss="hinge", alpha=alpha)
-    assert objective_of(
-        penalised.coef_, penalised.decision_function(X)
-    ) > 1.001 * best
+    assert objective_of(penalised.coef_, penalised.decision_function(X)) > 1.001 * best
 
 
 def test_free_intercept_goes_on_as_one_fit(blobs):
