@@ -38,9 +38,9 @@ def papers_own(alpha):
     }
 
 
-def papers_letter(alpha):
+def free(alpha, average=True):
     """The same without a penalty on the intercepts, and without an average."""
-    return {**papers_own(alpha), "intercept_scaling": "free", "average": False}
+    return {**papers_own(alpha), "intercept_scaling": "free", "average": average}
 
 
 METHODS = {
@@ -49,8 +49,9 @@ METHODS = {
         papers_own,
         tuple((a,) for a in ALPHAS),
     ),
+    "the same, free intercepts": (free, tuple((a,) for a in ALPHAS)),
     "the same, free intercepts, last iterate": (
-        papers_letter,
+        partial(free, average=False),
         tuple((a,) for a in ALPHAS),
     ),
     "inverse distance, k=8, squared hinge, dual": (
