@@ -144,7 +144,7 @@ def tiny():
         patch.setattr(retries, "JOINT", {"letter": ShuffleSplit(1, random_state=0)})
         patch.setattr(retries, "SAPL_GRID", {"alpha": (1.0,), "n_anchors": (3, 5)})
         patch.setattr(retries, "LATENT", ("heart",))
-        patch.setattr(retries, "LATENT_GRID", {"alpha": (1.0, 5.0), "max_iter": (3,)})
+        patch.setattr(retries, "LATENT_GRID", {"alpha": (1.0, 5.0), "p": (1.5,)})
         patch.setattr(retries, "ATLASES", 2)
         patch.setattr(llsvm, "PRINTED", {"letter": 5.32})
         small = {m: (make, grid[:2]) for m, (make, grid) in llsvm.METHODS.items()}
