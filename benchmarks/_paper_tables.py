@@ -67,7 +67,11 @@ def with_unseen(entry) -> str:
 
 def ml3() -> str:
     rows = [
-        [data.upper(), entry["n_models"], plus_minus(entry), f"{entry['printed']:.2f}"]
+        [
+            data.upper(),
+            entry["n_models"],
+            *best_marked([plus_minus(entry), f"{entry['printed']:.2f}"]),
+        ]
         for data, entry in read("papers-ml3").get("table 1", {}).items()
     ]
     return markdown(["", "models", "ML3", "printed"], rows)
@@ -118,9 +122,8 @@ def atlas() -> str:
             soft, within, rough = (plus_minus(e) if e else "" for e in kinds)
             printed = f"{entry['printed']:.2f}"
             rough_printed = f"{rough_printed:.2f}" if rough_printed else ""
-            rows.append(
-                [data.upper(), kernel, soft, within, printed, rough, rough_printed]
-            )
+            cells = best_marked([soft, within, printed, rough, rough_printed])
+            rows.append([data.upper(), kernel, *cells])
         if "RBF SVC" in found:
             peer = found["RBF SVC"]
             peer = plus_minus(peer) if "mean" in peer else f"{peer['test_error']:.2f}"
