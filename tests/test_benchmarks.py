@@ -522,6 +522,15 @@ def test_a_part_that_rests_on_another_measures_both(tiny, data, tmp_path):
     assert set(found["usps, noise"]["5"]) >= {"AtlasRBF", "AtlasLinear"}
 
 
+def test_another_try_measures_the_first_before(tiny, data, tmp_path):
+    run("papers", data, tmp_path, "--only", "retries", "--sets", "usps")
+    assert set(read(tmp_path, "papers-atlas")["results"]) == {"usps", "usps, roots"}
+    found = read(tmp_path, "papers-retries")["results"]["Atlas"]
+    assert set(found) == set(atlas.KERNELS)
+    for entry in found.values():
+        assert len(entry["one atlas"]["test_errors"]) == retries.ATLASES
+
+
 def test_pictures_show_what_was_measured(results, tiny, tmp_path):
     tiny.setattr(pictures, "IMAGES", tmp_path)
     pictures.main()
