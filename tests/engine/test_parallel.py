@@ -89,11 +89,3 @@ def test_ranges_of_anchors_cover_all_and_share_the_entries():
         joined = [j for first, last in ranges for j in range(first, last)]
         assert joined == list(range(5))
     assert anchor_ranges(starts, 2) == [(0, 3), (3, 5)]
-
-
-@pytest.mark.parametrize("n_jobs", [1, 3])
-def test_every_anchor_is_in_one_range_of_a_team(n_jobs):
-    starts, seen = np.array([0, 4, 4, 9, 20, 21]), []
-    with ThreadTeam(n_jobs, 3) as team:
-        team.run_over_anchors(lambda *bounds: seen.extend(range(*bounds)), starts)
-    assert sorted(seen) == list(range(5))

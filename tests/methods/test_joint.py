@@ -22,13 +22,8 @@ from locallin.kernels.joint import Parameters, Rates, adam, anchor_gradient
 from locallin.kernels.linear import Target
 from locallin.kernels.losses import LOSSES, MULTINOMIAL
 from locallin.solvers import joint
-from locallin.solvers.joint import (
-    RIDGE,
-    JointProblem,
-    differentiate,
-    diversity_gradient,
-    metric_gradient,
-)
+from locallin.solvers.diversity import RIDGE, diversity_gradient
+from locallin.solvers.joint import JointProblem, differentiate, metric_gradient
 
 BOTH = [SAPLClassifier, DULLSVMClassifier]
 
@@ -651,14 +646,21 @@ def test_a_feature_map_is_applied_batch_by_batch():
 @pytest.mark.in_turn
 @pytest.mark.parametrize("method", BOTH)
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
-def test_threads_of_a_fit_change_no_bit(digits, method, kind, monkeypatch):
+@pytest.mark.parametrize("metric", ["linear", "scale", None])
+@pytest.mark.parametrize("bandwidth", ["shared", "per-anchor"])
+def test_threads_of_a_fit_change_no_bit(
+    digits, method, kind, metric, bandwidth, monkeypatch
+):
     monkeypatch.setattr(joint, "WORK_FOR_THREADS", 0)
     X, y, *_ = digits
-    settings = {"metric": "linear", "max_iter": 2, "random_state": 0}
+    settings = {"metric": metric, "bandwidth": bandwidth, "max_iter": 2}
+    settings |= {"batch_size": 100, "random_state": 0}
     models = [method(20, n_jobs=n, **settings).fit(kind(X), y) for n in (1, 2, 3)]
     for other in models[1:]:
         for name, array in models[0]._model_arrays().items():
             assert_array_equal(array, other._model_arrays()[name], err_msg=name)
+        for name in ("objective_history_", "perplexity_history_"):
+            assert_array_equal(getattr(models[0], name), getattr(other, name))
 
 
 @pytest.mark.in_turn

@@ -1,12 +1,13 @@
 """Validated matrices as kernels take them: rows, products, local coordinates."""
 
 from collections.abc import Callable
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from locallin.engine.parallel import ThreadTeam, in_threads, row_blocks
+from locallin.engine.parallel import in_threads, row_blocks
 from locallin.kernels.coding import (
     ADAPTIVE,
     ActiveAnchors,
@@ -58,26 +59,19 @@ def count_rows(rows: Rows) -> int:
     return len(rows.data) if rows.indptr is None else len(rows.indptr) - 1
 
 
-# A number of threads, or a team that is there already and shares even a few rows.
-Workers = int | None | ThreadTeam
-
-
 def map_blocks(
-    rows: Rows, function: Callable[[Rows, int, int], Any], n_jobs: Workers
+    rows: Rows, function: Callable[[Rows, int, int], Any], n_jobs: int | None
 ) -> list:
     """Call ``function(block, start, stop)`` for blocks of rows, on threads."""
 
     def work(start, stop):
-        return function(_slice(rows, start, stop), start, stop)
+        return function(slice_rows(rows, start, stop), start, stop)
 
-    n = count_rows(rows)
-    if not isinstance(n_jobs, ThreadTeam):
-        return in_threads(work, row_blocks(n, BLOCK), n_jobs)
-    size = min(BLOCK, -(-n // n_jobs.n_workers))
-    return n_jobs.run(work, row_blocks(n, size))
+    return in_threads(work, row_blocks(count_rows(rows), BLOCK), n_jobs)
 
 
-def _slice(rows: Rows, start: int, stop: int) -> Rows:
+def slice_rows(rows: Rows, start: int, stop: int) -> Rows:
+    """Consecutive rows, without a copy."""
     if rows.indptr is None:
         return Rows(rows.data[start:stop], None, None)
     return Rows(rows.data, rows.indices, rows.indptr[start : stop + 1])
@@ -103,18 +97,20 @@ class BatchRows:
 
     def __init__(self, views: tuple, most: int):
         self._views = [aligned(view) for view in views]
-        self._room = [
-            np.empty((most, X.shape[1]), X.dtype) if isinstance(X, np.ndarray) else None
-            for X in self._views
-        ]
+        # One batch teaches while the next is picked.
+        self._rooms = cycle([[_room_for(X, most) for X in self._views] for _ in "ab"])
 
     def pick(self, chosen: np.ndarray) -> tuple[Rows, Rows]:
-        """Rows as anchors and as local models see them."""
+        """Rows as anchors and as local models see them, until the next pick but one."""
         rows = [
             as_rows(view[chosen] if room is None else copy_rows(view, chosen, room))
-            for view, room in zip(self._views, self._room, strict=True)
+            for view, room in zip(self._views, next(self._rooms), strict=True)
         ]
         return rows[0], rows[-1]
+
+
+def _room_for(X, most: int) -> np.ndarray | None:
+    return np.empty((most, X.shape[1]), X.dtype) if isinstance(X, np.ndarray) else None
 
 
 def products(
@@ -161,7 +157,7 @@ class CodingState(NamedTuple):
 
 
 def behind_metric(
-    rows: Rows, metric: np.ndarray | None, n_jobs: Workers = None
+    rows: Rows, metric: np.ndarray | None, n_jobs: int | None = None
 ) -> Rows:
     """Rows as distances see them."""
     if metric is None:
@@ -180,7 +176,7 @@ def behind_metric(
     return Rows(read_only(made), None, None)
 
 
-def encode(rows: Rows, state: CodingState, n_jobs: Workers = None) -> Codes:
+def encode(rows: Rows, state: CodingState, n_jobs: int | None = None) -> Codes:
     """Weights of the rows on their anchors; the anchors of a row ascend."""
     rows = behind_metric(rows, state.metric, n_jobs)
     if state.kind == ADAPTIVE:
@@ -194,7 +190,7 @@ def encode(rows: Rows, state: CodingState, n_jobs: Workers = None) -> Codes:
 
 
 def encode_with_distances(
-    rows: Rows, state: CodingState, n_jobs: Workers = None
+    rows: Rows, state: CodingState, n_jobs: int | None = None
 ) -> tuple[Codes, np.ndarray]:
     """Weights in any order, and the distance that belongs to each of them.
 
@@ -214,7 +210,7 @@ def find_nearest(
     rows: Rows,
     anchors: np.ndarray,
     k: int,
-    n_jobs: Workers = None,
+    n_jobs: int | None = None,
     groups: AnchorGroups | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest anchors of each row and their distances, in ascending order.
@@ -280,7 +276,7 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
         part[0] if len(part) == 1 else np.concatenate(part)
         for part in zip(*parts, strict=True)
     )
-    return Codes(_row_pointers(counts), nearest, weights), distances
+    return Codes(row_pointers(counts), nearest, weights), distances
 
 
 def _probes(
@@ -333,11 +329,11 @@ def _rough_products(rows: Rows, anchors: np.ndarray, pays: bool) -> np.ndarray:
 
 
 def _codes(nearest: np.ndarray, weights: np.ndarray) -> Codes:
-    indptr = _row_pointers(np.full(len(nearest), nearest.shape[1]))
+    indptr = row_pointers(np.full(len(nearest), nearest.shape[1]))
     return Codes(indptr, nearest.reshape(-1), weights.reshape(-1))
 
 
-def _row_pointers(counts: np.ndarray) -> np.ndarray:
+def row_pointers(counts: np.ndarray) -> np.ndarray:
     """Row pointers of a CSR matrix with the given numbers of entries."""
     total = int(counts.sum())
     width = np.int32 if total <= np.iinfo(np.int32).max else np.int64

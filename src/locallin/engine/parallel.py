@@ -120,15 +120,6 @@ class ThreadTeam:
             raise job.errors[0]
         return job.results
 
-    def run_over_anchors(
-        self, function: Callable[[int, int], Any], starts: np.ndarray
-    ) -> None:
-        """Call ``function(first, last)`` for ranges of anchors, of about equal work.
-
-        The entries of anchor j begin at ``starts[j]`` and end at ``starts[j + 1]``.
-        """
-        self.run(function, anchor_ranges(starts, self.n_workers))
-
 
 class Buffers(local):
     """Memory for what is soon forgotten, in each thread its own and the same again.
@@ -168,7 +159,10 @@ def row_blocks(n_rows: int, size: int) -> list[tuple[int, int]]:
 
 
 def anchor_ranges(starts: np.ndarray, count: int) -> list[tuple[int, int]]:
-    """Bounds of ranges of anchors with about as many entries, and anchors, each."""
+    """Bounds of ranges of anchors with about as many entries, and anchors, each.
+
+    The entries of anchor j begin at ``starts[j]`` and end at ``starts[j + 1]``.
+    """
     m = len(starts) - 1
     if count == 1:
         return [(0, m)]

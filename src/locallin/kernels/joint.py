@@ -71,12 +71,15 @@ class Derivatives(NamedTuple):
     """Derivatives of the mean loss of n rows with ``n_entries`` codes.
 
     ``slopes`` (n, n_scores) by f_c(x_i), ``pulls`` (n_entries,) are e_ij with
-    dL/dv_j = sum_i e_ij (x_i - v_j), ``widths`` are by the logarithm of the bandwidth.
+    dL/dv_j = sum_i e_ij (x_i - v_j), ``widths`` (n_entries,) what an entry adds to the
+    derivative by the logarithm of its bandwidth. ``sums`` (n, 3) are weighted loss,
+    number of active anchors and perplexity of each row.
     """
 
     slopes: np.ndarray
     pulls: np.ndarray
     widths: np.ndarray
+    sums: np.ndarray
 
 
 class CodedBatch(NamedTuple):
@@ -151,8 +154,8 @@ def _row_loss(loss, parameters, scores, labels, i, positive, slopes):
 
 
 @jit
-def slopes_and_pulls(codes, distances, scores, target, objective, out):
-    """Derivatives of the batch's mean loss, row by row.
+def slopes_and_pulls(codes, distances, scores, target, objective, n_batch, out):
+    """Derivatives of the mean loss of a batch, for some of its rows, row by row.
 
     Parameters
     ----------
@@ -160,38 +163,32 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
     scores : array of shape (n_entries, n_scores)
         Written by ``entry_scores``.
     objective : CodedLoss
+    n_batch : int
+        Rows of the batch.
     out : Derivatives
         Output.
-
-    Returns
-    -------
-    tuple of float
-        Sums over rows of the loss, the number of active anchors, the perplexity.
     """
     loss, kind, bandwidth, parameters = objective
-    slopes, pulls, widths = out
+    slopes, pulls, widths, sums = out
     labels, positive, weights = target
-    n = labels.shape[0]
-    total, active, spread = 0.0, 0.0, 0.0
     mixed, by_score = np.empty(positive.size), np.empty(positive.size)
-    widths[:] = 0.0
-    for i in range(n):
+    for i in range(labels.shape[0]):
         start, stop = codes.indptr[i], codes.indptr[i + 1]
-        weight = weights[i] / n
+        weight = weights[i] / n_batch
         slope_f = 0.0
         for c in range(positive.size):
             f = 0.0
             for p in range(start, stop):
                 f += codes.values[p] * scores[p, c]
             mixed[c] = f
-        total += weights[i] * _row_loss(
+        sums[i, 0] = weights[i] * _row_loss(
             loss, parameters, mixed, labels, i, positive, by_score
         )
         for c in range(positive.size):
             slopes[i, c] = weight * by_score[c]
         for c in range(positive.size):
             slope_f += slopes[i, c] * mixed[c]
-        squares, sum_h = 0.0, 0.0
+        active, squares, sum_h = 0.0, 0.0, 0.0
         for p in range(start, stop):
             g = codes.values[p]
             active += 1.0 if g > 0.0 else 0.0
@@ -201,7 +198,8 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
                 h += slopes[i, c] * scores[p, c]
             sum_h += h
             pulls[p] = h - slope_f
-        spread += perplexity(codes.values[start:stop])
+        sums[i, 1] = active
+        sums[i, 2] = perplexity(codes.values[start:stop])
         k = stop - start
         size = 1.0 / np.sqrt(squares)
         for p in range(start, stop):
@@ -209,13 +207,12 @@ def slopes_and_pulls(codes, distances, scores, target, objective, out):
             at = codes.indices[p] if bandwidth.size > 1 else 0
             if kind == SOFT_ASSIGNMENT:
                 push = g * pulls[p]
-                widths[at] -= push * bandwidth[at] * d * d
+                widths[p] = -push * bandwidth[at] * d * d
                 pulls[p] = 2.0 * bandwidth[at] * push
             else:
                 by_u = (g * (sum_h - k * slope_f) - pulls[p]) / size
-                widths[at] += by_u * bandwidth[at] * d
+                widths[p] = by_u * bandwidth[at] * d
                 pulls[p] = -bandwidth[at] * by_u / d if d > 0.0 else 0.0
-    return total, active, spread
 
 
 @jit

@@ -184,7 +184,8 @@ def joint_sgd_steps(rows, target, order, iterate, state, schedule, objective, mo
     out = Derivatives(
         np.empty((1, n_scores)),
         np.empty(n_neighbors),
-        np.empty(objective.bandwidth.size),
+        np.empty(n_neighbors),
+        np.empty((1, 3)),
     )
     total, active, spread = 0.0, 0.0, 0.0
     for i in order:
@@ -200,10 +201,10 @@ def joint_sgd_steps(rows, target, order, iterate, state, schedule, objective, mo
         row = Target(
             target.labels[i : i + 1], target.positive, target.weights[i : i + 1]
         )
-        sums = slopes_and_pulls(codes, near, scores, row, objective, out)
-        total += sums[0]
-        active += sums[1]
-        spread += sums[2]
+        slopes_and_pulls(codes, near, scores, row, objective, 1, out)
+        total += out.sums[0, 0]
+        active += out.sums[0, 1]
+        spread += out.sums[0, 2]
         z = CodedRow(phi, phi_indices, codes, 0)
         shrunk = _step_models(z, out.slopes, target.weights[i], models, state, plan)
         if moves.rate > 0.0:

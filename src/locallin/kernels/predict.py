@@ -267,18 +267,16 @@ def dense_scores(data, codes, coef, intercept, out):
     add_scores(data, entries, codes.values, entries.row, coef, intercept, out)
 
 
-def entry_scores(rows, entries: Entries, coef, intercept, out, first, last):
-    """w_j x_i + b_j of each entry (i, j) whose anchor is one of first..last.
+def entry_scores(rows, entries: Entries, coef, intercept, out):
+    """w_j x_i + b_j of each entry (i, j).
 
     ``out`` has the shape (n_entries, n_scores), and is zero in the beginning.
     """
-    entries = entries._replace(start=entries.start[first : last + 1])
-    model = coef[first:last], intercept[first:last]
     if rows.indptr is None:
         ones = np.ones(len(out), out.dtype)
-        add_scores(rows.data, entries, ones, entries.entry, *model, out)
+        add_scores(rows.data, entries, ones, entries.entry, coef, intercept, out)
     else:
-        _csr_entry_scores(rows, entries, *model, out)
+        _csr_entry_scores(rows, entries, coef, intercept, out)
 
 
 @jit

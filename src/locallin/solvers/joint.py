@@ -3,7 +3,7 @@
 The problem is stated in :mod:`locallin.kernels.joint`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,8 +17,15 @@ from locallin.engine.matrix import (
     behind_metric,
     encode_with_distances,
     read_only,
+    row_pointers,
+    slice_rows,
 )
-from locallin.engine.parallel import ThreadTeam, single_threaded_blas
+from locallin.engine.parallel import (
+    ThreadTeam,
+    anchor_ranges,
+    row_blocks,
+    single_threaded_blas,
+)
 from locallin.kernels.joint import (
     CodedBatch,
     CodedLoss,
@@ -34,8 +41,9 @@ from locallin.kernels.joint import (
     slopes_and_pulls,
 )
 from locallin.kernels.linear import Target
-from locallin.kernels.predict import entries_by_anchor, entry_scores
-from locallin.kernels.rows import Rows
+from locallin.kernels.predict import Entries, entries_by_anchor, entry_scores
+from locallin.kernels.rows import Codes, Rows
+from locallin.solvers.diversity import diversity_gradient
 
 # Called after every epoch with (epoch, objective, coef, intercept, anchors,
 # bandwidth) and, where there is one, the metric; returns True to stop. The arrays are
@@ -53,16 +61,14 @@ _DIVERSITY_EVERY = 20
 _GROUPS_EVERY = 50
 # Multiplications of a batch with one local model each from which on threads pay, those
 # that finding the anchors of a row is worth, and the number of threads at the most.
-WORK_FOR_THREADS = 180_000
+WORK_FOR_THREADS = 300_000
 _WORK_OF_A_ROW = 800
 _MOST_THREADS = 64
 ALONE = ThreadTeam(1, 1)
-# Ridge on the Gram matrix of the local models, relative to its mean diagonal, in every
-# case: with more anchors than weights it is singular and has no logarithm.
-RIDGE = 1e-3
-# Directions of the local models, relative to the longest, that are none: the ridge is
-# far longer.
-_NO_LENGTH = 1e-12
+# Rows that a thread codes together at the least, and ranges of anchors of each thread:
+# who is ready first takes another.
+_LEAST_ROWS = 16
+_RANGES_OF_A_THREAD = 2
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,15 @@ class JointSolution:
         self.perplexity_history.append(perplexity)
 
 
+class _Part(NamedTuple):
+    """Some rows of a batch behind the metric, their codes and derivatives."""
+
+    anchor_rows: Rows
+    codes: Codes
+    entries: Entries
+    out: Derivatives
+
+
 def differentiate(
     problem: JointProblem,
     parameters: Parameters,
@@ -162,33 +177,76 @@ def differentiate(
     chosen: np.ndarray,
     rows: tuple[Rows, Rows],
     team: ThreadTeam = ALONE,
-) -> tuple[CodedBatch, np.ndarray, tuple[float, float, float]]:
+) -> tuple[CodedBatch, np.ndarray, np.ndarray]:
     """Codes and derivatives of the chosen rows at the current parameters.
 
     Also the derivatives by the logarithm of the bandwidth, and sums over the rows of
     loss, active anchors and perplexity. ``coding`` holds the current anchors, bandwidth
-    and metric.
+    and metric. Nothing of a row depends, in any bit, on those that a thread has beside
+    it, and all that is summed is summed over the whole batch.
     """
-    objective = problem.coded_loss(coding)
+
+    def work(start, stop):
+        part = (slice_rows(view, start, stop) for view in rows)
+        return _part(
+            problem, parameters, coding, chosen[start:stop], tuple(part), len(chosen)
+        )
+
+    share = max(_LEAST_ROWS, -(-len(chosen) // team.n_workers))
+    parts = team.run(work, row_blocks(len(chosen), share))
+    anchor_rows, codes, entries, out = parts[0]
+    if len(parts) > 1:
+        z, several, _, outs = zip(*parts, strict=True)
+        anchor_rows = rows[0] if coding.metric is None else _joined_rows(z, rows[0])
+        codes = _joined_codes(several)
+        entries = entries_by_anchor(codes, len(parameters.anchors))
+        out = Derivatives(*map(np.concatenate, zip(*outs, strict=True)))
+    n_widths = len(coding.bandwidth)
+    whose = codes.indices if n_widths > 1 else np.zeros_like(codes.indices)
+    widths = np.bincount(whose, out.widths, n_widths)
+    batch = CodedBatch(anchor_rows, rows[1], codes, entries, out.slopes, out.pulls)
+    return batch, widths, out.sums.sum(axis=0)
+
+
+def _part(problem, parameters, coding, chosen, rows, n_batch) -> _Part:
+    """The derivatives of some rows of a batch of ``n_batch``."""
     anchor_rows, model_rows = rows
-    anchor_rows = behind_metric(anchor_rows, coding.metric, team)
-    codes, distances = encode_with_distances(anchor_rows, coding, team)
+    anchor_rows = behind_metric(anchor_rows, coding.metric, n_jobs=1)
+    codes, distances = encode_with_distances(anchor_rows, coding, n_jobs=1)
     labels, positive, weights = problem.target
     target = Target(labels[chosen], positive, weights[chosen])
     model = read_only(parameters.coef), read_only(parameters.intercept)
     dtype = parameters.coef.dtype
-    scores = np.zeros((len(codes.indices), len(positive)), dtype)
+    n_entries = len(codes.indices)
+    scores = np.zeros((n_entries, len(positive)), dtype)
     entries = entries_by_anchor(codes, len(parameters.anchors))
-    score = partial(entry_scores, model_rows, entries, *model, scores)
-    team.run_over_anchors(score, entries.start)
+    entry_scores(model_rows, entries, *model, scores)
     out = Derivatives(
         slopes=np.empty((len(chosen), len(positive)), dtype),
-        pulls=np.empty(len(codes.indices), dtype),
-        widths=np.empty(len(coding.bandwidth)),
+        pulls=np.empty(n_entries, dtype),
+        widths=np.empty(n_entries),
+        sums=np.empty((len(chosen), 3)),
     )
-    sums = slopes_and_pulls(codes, distances, scores, target, objective, out)
-    batch = CodedBatch(anchor_rows, model_rows, codes, entries, out.slopes, out.pulls)
-    return batch, out.widths, sums
+    objective = problem.coded_loss(coding)
+    slopes_and_pulls(codes, distances, scores, target, objective, n_batch, out)
+    return _Part(anchor_rows, codes, entries, out)
+
+
+def _joined_rows(parts: Sequence[Rows], in_front: Rows) -> Rows:
+    """Rows behind a metric from those of consecutive ones."""
+    if parts[0].indptr is None:
+        return Rows(read_only(np.concatenate([z.data for z in parts])), None, None)
+    return Rows(parts[0].data, *in_front[1:])  # each has the entries of all
+
+
+def _joined_codes(parts: Sequence[Codes]) -> Codes:
+    """Codes of all rows from those of consecutive ones."""
+    lengths = np.concatenate([np.diff(part.indptr) for part in parts])
+    return Codes(
+        row_pointers(lengths),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
 
 
 def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.ndarray:
@@ -209,76 +267,6 @@ def metric_gradient(rows: Rows, batch: CodedBatch, coding: CodingState) -> np.nd
     out = np.zeros_like(metric)
     map_gradient(rows, by_row, out)
     return out
-
-
-def diversity_gradient(
-    coef: np.ndarray, importance: np.ndarray, out: np.ndarray | None = None
-) -> np.ndarray:
-    """Exact gradient of the diversity term by the weights, in ``out`` if given.
-
-    R(W) = -tr(Q log(G / tr G)), eq. 7 of the DU-LLSVM paper: the relative entropy of Q
-    to the normalised Gram matrix G of the local models, up to a constant, with a ridge
-    on G. ``coef`` has shape (n_anchors, n_scores, n_features), and the local models of
-    one anchor count as one vector; ``importance`` is the diagonal of Q, each anchor's
-    share of all coding weight.
-
-    The paper's W G^-1 Q is right only where Q and G commute. In general the
-    derivative of the matrix logarithm in its eigenbasis is the table of divided
-    differences of log. Of that basis only the directions U of the local models are
-    needed: across them G is the ridge alone, and (I - U U') Q U says how Q mixes the
-    two. With r directions, at most n_anchors and at most the weights of an anchor,
-    this takes time in proportion to n_anchors r^2, not n_anchors^3.
-    """
-    out = np.empty_like(coef) if out is None else out
-    flat = coef.reshape(len(coef), -1)
-    if not 0.0 < np.vdot(flat, flat) < np.inf:  # what is infinite is told elsewhere
-        out.fill(0.0)
-        return out
-    squares, directions = _spectrum(flat)
-    trace = squares.sum()
-    m = len(flat)
-    ridge = RIDGE * trace / m
-    values = squares + ridge
-    weighted = importance[:, None] * directions
-    within = directions.T @ weighted
-    along = _divided_differences(values[:, None], values) * within
-    across = _divided_differences(values, ridge)
-    mixed = directions @ (along - within * across) + weighted * across
-    # The ridge moves with the trace, and so does the normalisation.
-    inside = np.diag(within)
-    derivative_trace = (inside / values).sum() + (
-        importance.sum() - inside.sum()
-    ) / ridge
-    shared = 1.0 / trace - RIDGE / m * derivative_trace
-    by_gram = (2.0 * (shared * directions - mixed)).astype(coef.dtype)
-    lengths = directions.T.astype(coef.dtype) @ flat
-    np.matmul(by_gram, lengths, out=out.reshape(m, -1))
-    return out
-
-
-def _divided_differences(a, b):
-    """(log a - log b) / (a - b), 1 / a where they are equal."""
-    difference = a - b
-    mean = 0.5 * (a + b)
-    close = np.abs(difference) <= 1e-7 * mean
-    gap = np.log(a) - np.log(b)
-    return np.where(close, 1.0 / mean, gap / np.where(close, 1.0, difference))
-
-
-def _spectrum(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Squared lengths and unit directions, in columns, of W W', from its smaller side.
-
-    Products are formed in the precision of the weights: the ridge is far above their
-    rounding.
-    """
-    tall = len(flat) > flat.shape[1]
-    gram = (flat.T @ flat if tall else flat @ flat.T).astype(float)
-    squares, vectors = np.linalg.eigh(gram)
-    some = squares > _NO_LENGTH * squares[-1]
-    squares, vectors = squares[some], vectors[:, some]
-    if tall:
-        vectors = flat @ vectors / np.sqrt(squares)
-    return squares, vectors
 
 
 class AdamState(NamedTuple):
@@ -431,11 +419,12 @@ def _adam_epoch(
     same = problem.features is problem.X
     views = (problem.X,) if same else (problem.X, problem.features)
     batch_rows = BatchRows(views, len(batches[0]))
+    n_ranges = 1 if team.n_workers == 1 else _RANGES_OF_A_THREAD * team.n_workers
+    rows = batch_rows.pick(batches[0])
     for number, chosen in enumerate(batches):
         if coding.groups is not None and number % _GROUPS_EVERY == 0:
             groups = group_anchors(coding.anchors, coding.groups.n_probes)
             coding = coding._replace(groups=groups)
-        rows = batch_rows.pick(chosen)
         batch, widths, sums = differentiate(
             problem, parameters, coding, chosen, rows, team
         )
@@ -449,18 +438,31 @@ def _adam_epoch(
                 diversity_gradient(parameters.coef, shares, out=extra)
                 extra *= 0.5 * problem.diversity
         now, bandwidth_rate, metric_rate = state.advance(rates)
+        tasks: list[tuple] = []
+        if number + 1 < len(batches):
+            tasks.append((batch_rows.pick, batches[number + 1]))
         if metric is not None and metric_rate > 0.0:
-            gradient = metric_gradient(rows[0], batch, coding)
-            arrays = metric, gradient, state.metric_first, state.metric_second
-            flat = (array.reshape(-1) for array in arrays)
-            adam(*flat, metric_rate, now)
+            before = coding._replace(anchors=coding.anchors.copy())
+            step = partial(_step_metric, state=state, rate=metric_rate, rates=now)
+            tasks.append((step, rows[0], batch, before))
         moments = state.first, state.second
-        step = partial(adam_step, batch, parameters, moments, penalty, now)
-        team.run_over_anchors(step, batch.entries.start)
+        arguments = batch, parameters, moments, penalty, now
+        for bounds in anchor_ranges(batch.entries.start, n_ranges):
+            tasks.append((adam_step, *arguments, *bounds))
+        rows, *_ = team.run(lambda work, *given: work(*given), tasks)
         if bandwidth_rate > 0.0:
             adam(logs, widths, state.log_first, state.log_second, bandwidth_rate, now)
             np.exp(logs, out=bandwidth)
     return totals
+
+
+def _step_metric(
+    rows: Rows, batch: CodedBatch, coding: CodingState, *, state, rate, rates
+) -> None:
+    metric, gradient = coding.metric, metric_gradient(rows, batch, coding)
+    assert metric is not None
+    arrays = metric, gradient, state.metric_first, state.metric_second
+    adam(*(array.reshape(-1) for array in arrays), rate, rates)
 
 
 def _rate_shape(progress: float) -> float:

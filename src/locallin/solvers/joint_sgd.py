@@ -15,11 +15,11 @@ from locallin.kernels.joint_sgd import (
 )
 from locallin.kernels.linear import Schedule, T, fresh_state
 from locallin.solvers.convex import Stall
+from locallin.solvers.diversity import diversity_gradient
 from locallin.solvers.joint import (
     JointProblem,
     JointSolution,
     Monitor,
-    diversity_gradient,
 )
 
 # Pieces of an epoch, between which the diversity term is applied.
