@@ -224,7 +224,9 @@ def tiny():
         patch.setattr(groups, "METRIC", {"rows": 200, "anchors": 5, "passes": 1})
         patch.setattr(threads, "ROWS", 200)
         patch.setattr(threads, "ATLAS_ROWS", 150)
-        patch.setattr(threads, "REPEATS", 1)
+        patch.setattr(threads, "COVTYPE_ANCHORS", 8)
+        for name in ("LONG_PASSES", "COVTYPE_PASSES", "REPEATS"):
+            patch.setattr(threads, name, 1)
         sizes = {"ANCHORS": 8, "MANY_ANCHORS": 16, "PASSES": 1, "TREES": 3}
         for name, value in sizes.items():
             patch.setattr(covtype, name, value)
