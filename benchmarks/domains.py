@@ -39,7 +39,7 @@ IMAGES = ("usps",)
 TEXTS = ("toxicity",)
 METHODS = ("LocallyLinearClassifier", "LGBMClassifier", "ExplainableBoostingClassifier")
 REPEATS = 5
-MINUTES = 30  # of the clock, for one method on one set
+MINUTES = 30  # of the CPU, for one method on one set
 
 
 class Words:

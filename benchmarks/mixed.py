@@ -8,7 +8,7 @@ as categories, EBM the frame as it is, LogisticRegression standardised numbers w
 median and indicator of gaps and one-hot levels, SVC the same, up to 20,000 rows. Dates
 become numbers for all but ours. A method whose runs on a set take more than ten
 minutes is left out there. Every method has one thread, and times are those of the CPU,
-so that other programs add little to them.
+the ten minutes too, so that other programs add little to them.
 """
 
 import pickle
