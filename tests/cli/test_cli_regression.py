@@ -43,6 +43,30 @@ def result(capsys, *argv):
 QUICK = ("--effort", "0")
 
 
+def test_labels_are_written_as_other_numbers_are(capsys, flats):
+    price = 1000 + flats["price"]
+    as_there = [f"{p:,.1f}".translate(str.maketrans(",.", ".,")) for p in price]
+    flats.assign(price=as_there).to_csv("there.csv", index=False, sep=";", decimal=",")
+    signs = ("--decimal", ",", "--thousands", ".")
+    there, told = result(capsys, "train", "there.csv", "m.skops", *signs,
+                         "--label", "price", *QUICK)  # fmt: skip
+    assert "different numbers with decimals" in told
+    flats.assign(price=price.round(1)).to_csv("here.csv", index=False)
+    here, _ = result(capsys, "train", "here.csv", "n.skops", "--label", "price", *QUICK)
+    assert there["training_rmse"] == pytest.approx(here["training_rmse"], rel=0.05)
+    scores, _ = result(capsys, "evaluate", "m.skops", "there.csv")
+    assert scores["r2"] > 0.98
+
+
+def test_many_whole_numbers_are_asked_about(capsys, flats):
+    flats.assign(price=flats["price"].round().astype(int)).to_csv("w.csv", index=False)
+    train = ["train", "w.csv", "m.skops", "--label", "price", *QUICK]
+    error = run(capsys, *train, code=1).err
+    assert "different whole numbers: --task regression learns numbers" in error
+    found, _ = result(capsys, *train, "--task", "regression")
+    assert found["training_r2"] > 0.98
+
+
 def test_a_label_with_decimals_is_regression_and_said_aloud(capsys, flats):
     train = ["train", "flats.csv", "m.skops", "--label", "price"]
     found, told = result(capsys, *train, *QUICK)

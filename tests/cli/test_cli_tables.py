@@ -208,6 +208,20 @@ def test_signs_in_numbers_and_words_for_gaps(capsys, table):
     assert "row 1, column 'Bill': 'a lot' is not a number" in error
 
 
+def test_dates_that_are_taken_as_text(capsys, table):
+    day = pandas.to_datetime(table["Arrival"])
+    table["Arrival"] = day.dt.strftime("%m/%d/%Y")
+    table.insert(0, "Due", day.dt.strftime("%m/01/%Y"))
+    table.to_csv("guests.csv", index=False)
+    _, err = train(capsys, "guests.csv", "a.skops", "--id", "Guest")
+    assert "dates are read so with --date 'Arrival'" in err
+    assert "'Due' is taken as text" in err
+    assert "no month may be a day" in err
+    dates = ("--date", "Arrival", "Due")
+    error = run(capsys, "train", "guests.csv", "b.skops", *dates, code=1).err
+    assert "where days above 12 tell days from months" in error
+
+
 def test_labels_that_nobody_named(capsys, table):
     table.drop(columns="Back").to_csv("bills.csv", index=False)
     error = run(capsys, "train", "bills.csv", "m.skops", code=1).err

@@ -23,6 +23,8 @@ from locallin.data.frames import (
 _GIVEN = (("categorical", CATEGORY), ("numeric", NUMBER), ("date", DATE))
 # Classes that a label column may have which nobody has named.
 _MOST_GUESSED = 30
+# With fewer rows for each of many numbers, these need not be classes.
+_ROWS_OF_A_CLASS = 50
 
 
 def asks_for_table(args) -> bool:
@@ -116,7 +118,22 @@ def find_task(args, columns: Columns, y: np.ndarray) -> str:
         as_numbers(args, y)
     elif columns.label is not None:
         _check_label(args, columns, y)
+        if getattr(args, "task", task) == "auto":
+            _ask_for_task(args, columns, y)
     return task
+
+
+def _ask_for_task(args, columns: Columns, y: np.ndarray) -> None:
+    """Refuse whole numbers that may be classes, or counts and prices."""
+    n_classes = len(np.unique(y))
+    if y.dtype.kind not in "iuf" or n_classes <= _MOST_GUESSED:
+        return
+    if args.method in REGRESSORS and len(y) < _ROWS_OF_A_CLASS * n_classes:
+        raise DataError(
+            f"{args.data}: the label, {_label_in_words(columns)}, holds {n_classes} "
+            "different whole numbers: --task regression learns numbers, and --task "
+            "classification classes."
+        )
 
 
 def as_numbers(args, y: np.ndarray) -> np.ndarray:

@@ -75,7 +75,7 @@ def reading_options(args, model: Model | None = None) -> Options:
     about = {} if model is None else model.about
     na = about.get("na") if args.na is None else args.na
     label = about.get("label", "auto") if args.label is None else args.label
-    features = about.get("names")
+    features, signs = about.get("names"), signs_of(args, about)
     if model is not None and features is None:
         features = model.estimator.n_features_in_
     return Options(
@@ -88,6 +88,8 @@ def reading_options(args, model: Model | None = None) -> Options:
         weight=getattr(args, "weight", None),
         ignore=_left_out(args) if model is None else tuple(about.get("left_out", ())),
         na=None if na is None else tuple(na),
+        decimal=signs.decimal,
+        thousands=signs.thousands,
     )
 
 

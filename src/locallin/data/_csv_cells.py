@@ -7,7 +7,12 @@ import numpy as np
 
 from locallin.data._csv import CsvTable
 from locallin.data._csv_layout import is_finite, names_above_text
-from locallin.data.frames import as_missing, column_labels
+from locallin.data.frames import (
+    Signs,
+    as_missing,
+    column_labels,
+    written_plainly,
+)
 from locallin.data.source import Options, Source
 from locallin.engine.optional import import_optional
 
@@ -27,6 +32,7 @@ class CsvCells(CsvTable):
         import_optional("pyarrow", "io", "tables")
         super().__init__(source, options)
         columns = self.columns
+        self._signs = Signs(options.decimal, options.thousands)
         self._missing = MISSING if options.na is None else options.na
         self._places = columns.read
         self._names = column_labels(columns, options, self._given_names)
@@ -53,11 +59,12 @@ class CsvCells(CsvTable):
         labels = weights = None
         if self._label is not None:
             trimmed = compute.utf8_trim_whitespace(cells.column(self._label))
-            labels = np.array(trimmed.to_pylist())
+            labels = np.array(written_plainly(trimmed, self._signs).to_pylist())
             if "" in labels:
                 return None
         if self.columns.weight is not None:
-            texts = cells.column(self.columns.weight).to_pylist()
+            cell = compute.utf8_trim_whitespace(cells.column(self.columns.weight))
+            texts = written_plainly(cell, self._signs).to_pylist()
             if not all(map(is_finite, texts)):
                 return None
             weights = np.array(texts, dtype=float)

@@ -209,12 +209,26 @@ def _parsed(texts: Any, signs: Signs) -> Any:
     import pyarrow
     from pyarrow import compute
 
+    texts = compute.utf8_ltrim(_with_points(texts, signs), "+")
+    return texts.cast(pyarrow.float64())
+
+
+def written_plainly(texts: Any, signs: Signs) -> Any:
+    """Text with its numbers in digits and a point."""
+    from pyarrow import compute
+
+    fits = compute.match_substring_regex(texts, _number_pattern(signs))
+    return compute.if_else(fits, _with_points(texts, signs), texts)
+
+
+def _with_points(texts: Any, signs: Signs) -> Any:
+    from pyarrow import compute
+
     if signs.thousands:
         texts = compute.replace_substring(texts, signs.thousands, "")
     if signs.decimal != ".":
         texts = compute.replace_substring(texts, signs.decimal, ".")
-    texts = compute.utf8_ltrim(texts, "+")
-    return texts.cast(pyarrow.float64())
+    return texts
 
 
 def _fits(texts: Any, format: str) -> bool:
@@ -377,7 +391,8 @@ class _Reader:
         noun = {"truth": "true or false", "date": "a date (2024-05-31)"}
         remedy = {
             "number": "--decimal and --thousands say how numbers are written",
-            "date": "other ways of writing are found in training with --date",
+            "date": "in training --date finds 31/12/2024 and 12/31/2024, too, where "
+            "days above 12 tell days from months",
             "truth": "training rows were true or false",
         }
         raise DataError(
@@ -445,10 +460,21 @@ def doubts(table: Any, kinds: Mapping[str, str], signs: Signs) -> list[str]:
     for name, kind in kinds.items():
         column = table.column(name)
         if kind == TEXT and _is_text(column):
-            found = _doubt(column.drop_null(), signs)
+            texts = column.drop_null()
+            found = _doubt_of_dates(texts, name) or _doubt(texts, signs)
             if found is not None:
                 notes.append(f"column {name!r} {found}")
     return notes
+
+
+def _doubt_of_dates(texts: Any, name: str) -> str | None:
+    fitting = [one for one in _FORMATS if _fits(texts, one)]
+    if not fitting:
+        return None
+    taken = f"is taken as text, but holds {texts[0].as_py()!r}:"
+    if len(fitting) == 1:
+        return f"{taken} dates are read so with --date {name!r}"
+    return f"{taken} dates are read where written 2024-05-31, and no month may be a day"
 
 
 def _doubt(texts: Any, signs: Signs) -> str | None:

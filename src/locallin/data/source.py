@@ -95,6 +95,9 @@ class Options:
     carry: tuple[str | int, ...] = ()
     # Words that stand for missing values in tables; None are the usual ones of CSV.
     na: tuple[str, ...] | None = None
+    # Signs in numbers: of decimals, and between thousands.
+    decimal: str = "."
+    thousands: str = ""
 
     @property
     def n_features(self) -> int | None:
