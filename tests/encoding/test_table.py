@@ -10,6 +10,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -17,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
 from locallin.encoding._levels import Folds
 from locallin.engine.invariants import InvalidModelError
+from locallin.inspection import explain
 
 pd = pytest.importorskip("pandas")
 HALF = np.sqrt(0.5)
@@ -344,6 +347,24 @@ def test_notes_tell_identifiers_and_leaks(frame, labels):
     ]
     told = TableEncoder(ignore=["customer_id", "name", "answer", "reading"])
     assert told.fit(given, labels).notes_ == []
+
+
+def test_notes_tell_free_text_and_its_words_have_reasons(frame, labels):
+    words = np.where(labels, "kind", "rude")
+    text = [f"the staff was {w} on day {i}" for i, w in enumerate(words)]
+    given = frame[["income"]].assign(comment=text)
+    (note,) = TableEncoder().fit(given, labels).notes_
+    assert note.startswith("'comment' looks like free text")
+    assert "TfidfVectorizer(), 'comment')" in note
+    columns = ColumnTransformer(
+        [("text", TfidfVectorizer(), "comment")],
+        remainder=TableEncoder(),
+        sparse_threshold=1,
+    )
+    model = make_pipeline(columns, LLSVMClassifier(4, random_state=0))
+    found = explain(model.fit(given, labels), given[:5])
+    assert {"text__kind", "text__rude", "income"} <= set(found.feature_names)
+    assert_allclose(found.contributions.sum(-1) + found.bias, found.scores, atol=1e-6)
 
 
 def test_in_a_search_with_a_classifier(frame, labels):

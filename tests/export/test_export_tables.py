@@ -5,11 +5,12 @@ import shutil
 
 import numpy as np
 import pytest
-from sklearn.pipeline import make_pipeline
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from test_export_c import COMPILER, run
 
-from locallin import LLSVMClassifier, TableEncoder
+from locallin import LLSVMClassifier, LocallyLinearClassifier, TableEncoder
 from locallin.export import to_c, to_onnx
 
 pd = pytest.importorskip("pandas")
@@ -167,3 +168,21 @@ def test_c_takes_an_encoder_of_tables_first_only(frame, labels):
     model = make_pipeline(*steps).fit(frame, labels)
     with pytest.raises(TypeError, match="TableEncoder as the first step"):
         to_c(model)
+
+
+def test_a_model_that_encodes_itself_may_end_a_pipeline(frame, labels):
+    model = LocallyLinearClassifier(0, n_members=1, random_state=0)
+    model.fit(frame, labels)
+    whole = Pipeline([("model", model)])
+    assert to_c(whole, "m") == to_c(model, "m")
+    pytest.importorskip("skl2onnx")
+    inputs = [given.name for given in to_onnx(whole).graph.input]
+    assert inputs == [given.name for given in to_onnx(model).graph.input]
+
+
+def test_types_of_columns_that_are_chosen_by_name_are_asked_for(frame, labels):
+    pytest.importorskip("skl2onnx")
+    columns = make_column_transformer((TableEncoder(), ["income", "job"]))
+    model = make_pipeline(columns, LLSVMClassifier(4, random_state=0))
+    with pytest.raises(TypeError, match="initial_types"):
+        to_onnx(model.fit(frame, labels))

@@ -16,6 +16,8 @@ _ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|uuid|guid|index)$|[a-z]I[dD]$", re.
 # whether a column gives y away. More rows of a frequent class would not tell more.
 _ROWS, _OF_CLASS, _LEVELS, _BINS, _AREA = 5000, 1000, 64, 256, 0.995
 _LEAST_ROWS = 20
+# Free text: so many words a level in the mean of some, and levels for each row.
+_WORDS, _READ, _DISTINCT = 4, 200, 0.5
 
 
 def notes_on(
@@ -29,12 +31,32 @@ def notes_on(
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:
             continue
-        found = _identifier_note(name, column)
+        found = _text_note(name, column) or _identifier_note(name, column)
         if found is None and sample is not None and not raw.is_empty:
             found = _leak_note(name, raw, sample)
         if found is not None:
             notes.append(found)
     return notes
+
+
+def _text_note(name: str, column: Column) -> str | None:
+    """A note where most rows have a text of their own, of several words."""
+    if column.kind != TEXT:
+        return None
+    assert column.codes is not None
+    assert column.levels is not None
+    n_known, n_levels = np.count_nonzero(column.codes >= 0), len(column.levels)
+    if n_known < _LEAST_ROWS or n_levels < _DISTINCT * n_known:
+        return None
+    some = column.levels[:: max(n_levels // _READ, 1)].tolist()
+    if np.mean([len(str(text).split()) for text in some]) < _WORDS:
+        return None
+    return (
+        f"{name!r} looks like free text: few rows share a level, and nearly nothing is "
+        f"made of it. Its words tell more: ColumnTransformer([('text', "
+        f"TfidfVectorizer(), {name!r})], remainder=TableEncoder()) goes before the "
+        "model; or leave it out with ignore=[...]."
+    )
 
 
 def _identifier_note(name: str, column: Column) -> str | None:
@@ -56,8 +78,8 @@ def _identifier_note(name: str, column: Column) -> str | None:
         return None
     if column.kind == TEXT:
         return (
-            f"{name!r} has another level in every row: it looks like an identifier or "
-            "like free text, and nothing is made of it. Leave it out with ignore=[...]."
+            f"{name!r} has another level in every row: it looks like an identifier, "
+            "and nothing is made of it. Leave it out with ignore=[...]."
         )
     return (
         f"{name!r} looks like an identifier: integers, each once. It is taken as a "

@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from locallin.export._scalers import affine
 from locallin.inspection.unwrap import split_pipeline, target_steps
+from locallin.methods.tables import TableEstimator
 
 AFFINE, EXP, EXPM1, SQUARE = "affine", "exp", "expm1", "square"
 _FUNCTIONS = {np.exp: EXP, np.expm1: EXPM1, np.square: SQUARE}
@@ -36,11 +37,14 @@ class Opened(NamedTuple):
 
 
 def opened(model) -> Opened:
-    """Open regressors of a transformed target; other models are as they are."""
+    """Open regressors of a transformed target, and models with an encoder of their own.
+
+    Other models are as they are.
+    """
     _refuse_threshold(model)
     steps = target_steps(model) if hasattr(model, "predict") else []
     if not steps:
-        return Opened(model, [])
+        return Opened(_in_steps(model), [])
     before, regressor = split_pipeline(model)
     if getattr(regressor, "has_log_link", False):
         raise TypeError(
@@ -51,6 +55,16 @@ def opened(model) -> Opened:
     if before:
         regressor = Pipeline([*before, ("regressor", regressor)])
     return Opened(regressor, ways)
+
+
+def _in_steps(model):
+    """A model whose encoder is a step of its pipeline."""
+    if isinstance(model, TableEstimator):
+        return model.to_pipeline()
+    last = _in_steps(model[-1]) if isinstance(model, Pipeline) else None
+    if not isinstance(last, Pipeline):
+        return model
+    return Pipeline([*model.steps[:-1], *last.steps])
 
 
 def _refuse_threshold(model) -> None:

@@ -24,7 +24,6 @@ from locallin.methods.links import LARGEST_POWER
 from locallin.methods.members import Ensemble
 from locallin.methods.ml3 import ML3Classifier
 from locallin.methods.regression import ScoringRegressor
-from locallin.methods.tables import TableEstimator
 
 __all__ = ["to_c"]
 
@@ -104,8 +103,6 @@ def to_c(estimator, name: str = "model", *, contributions: bool = False) -> str:
             "beginning with a letter."
         )
     estimator, ways = opened(estimator)
-    if isinstance(estimator, TableEstimator):
-        estimator = estimator.to_pipeline()
     steps, model = _steps_of(estimator)
     check_is_fitted(model)
     header = _Header(name, bool(contributions))

@@ -1,6 +1,7 @@
 """Fitted models and pipelines as ONNX graphs, by way of skl2onnx."""
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 
 from locallin.encoding import TableEncoder
 from locallin.engine.optional import import_optional
@@ -10,7 +11,6 @@ from locallin.export._converters import CLASSIFIERS, REGRESSORS, register
 from locallin.export._targets import opened
 from locallin.methods.conformal import largest_gaps
 from locallin.methods.ensemble_regressor import number_of_targets
-from locallin.methods.tables import TableEstimator
 
 __all__ = ["register", "to_onnx"]
 
@@ -97,8 +97,6 @@ def to_onnx(
     register()
     gaps = None if coverage is None else _gaps(model, coverage, raw_scores)
     model, ways = opened(model)
-    if isinstance(model, TableEstimator):
-        model = model.to_pipeline()
     if target_opset is not None and target_opset < _LOWEST_OPSET:
         raise ValueError(
             f"target_opset={target_opset} is too old: choose {_LOWEST_OPSET} or newer."
@@ -192,6 +190,12 @@ def _initial_types(model, X, types) -> list[tuple]:
     """One tensor of floats; behind a table encoder, one for each column."""
     first = model[0] if hasattr(model, "steps") else model
     if not isinstance(first, TableEncoder):
+        if isinstance(first, ColumnTransformer):
+            raise TypeError(
+                "to_onnx cannot tell the types of the columns that ColumnTransformer "
+                "takes: pass initial_types=[(name, StringTensorType([None, 1])), ...] "
+                "of skl2onnx.common.data_types, one pair for each column."
+            )
         n_features = np.shape(X)[1] if X is not None else model.n_features_in_
         return [("X", types.FloatTensorType([None, int(n_features)]))]
     plan, found = first.plan(), []
