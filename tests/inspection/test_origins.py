@@ -50,7 +50,7 @@ from locallin import (
     PiecewiseLinearEncoder,
     TableEncoder,
 )
-from locallin.inspection import counterfactual, explain, regions
+from locallin.inspection import counterfactual, explain, global_effects, regions
 from locallin.inspection.origins import trace
 from locallin.inspection.unwrap import View
 
@@ -226,6 +226,18 @@ def test_weights_are_slopes_of_the_local_model(table):
     moved = np.einsum("nsd,nd->ns", coef, clf[:-1].transform(more).astype(float)) + bias
     slopes = (moved - found.scores) / 7
     assert_allclose(found.weights[:, :, COLUMNS.index("age")], slopes, atol=1e-12)
+
+
+def test_arrow_tables_are_explained(table):
+    arrow = pytest.importorskip("pyarrow")
+    X, y = table
+    X = arrow.table({name: X[name].tolist() for name in ("income", "home", "age")})
+    clf = make_pipeline(TableEncoder(), LLSVMClassifier(3, random_state=0)).fit(X, y)
+    found = explain(clf, X.slice(0, 4))
+    assert found.values[:, 2].tolist() == X["age"].slice(0, 4).to_pylist()
+    changes = counterfactual(clf, X.slice(0, 4), X_reference=X)
+    assert len(changes.to_frame()) == 4
+    assert len(global_effects(clf, X).importance) == 3
 
 
 @pytest.mark.in_turn

@@ -43,7 +43,7 @@ def column(X, place: int) -> np.ndarray:
     elif hasattr(X, "get_column"):
         cells = X.get_column(X.columns[place])
     elif hasattr(X, "column_names"):
-        cells = np.array([*X.column(place).to_pylist(), None], dtype=object)[:-1]
+        cells = np.array([*X.column(int(place)).to_pylist(), None], dtype=object)[:-1]
     else:
         cells = (X if hasattr(X, "dtype") else np.array(X, dtype=object))[:, place]
     numbers = np.asarray(cells)
