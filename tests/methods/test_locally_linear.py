@@ -19,6 +19,7 @@ from locallin import (
     EnsembleClassifier,
     LLSVMClassifier,
     LocallyLinearClassifier,
+    LocallyLinearRegressor,
     SAPLClassifier,
 )
 from locallin.engine.invariants import InvalidModelError
@@ -420,6 +421,15 @@ def test_frames_asked_of_all_transformers_change_nothing():
     assert sparse.issparse(model.encoder_.transform(frame))
     with sklearn.config_context(transform_output="pandas"):
         assert_array_equal(model.fit(frame, y).predict_proba(frame), wanted)
+
+
+@pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
+def test_a_truth_value_is_no_number(kind):
+    X, y = np.arange(30.0)[:, None], np.arange(30) % 2
+    for settings in ({"effort": True}, {"effort": 0, "n_members": True}):
+        name = [*settings][-1]
+        with pytest.raises(TypeError, match=f"{name}=True of {kind.__name__} is no n"):
+            kind(**settings).fit(X, y)
 
 
 def test_errors_leave_the_model_as_it_was(fitted):

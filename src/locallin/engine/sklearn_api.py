@@ -76,6 +76,13 @@ def validate_parameters(estimator):
                 f"{name}={value!r:.50} of {type(estimator).__name__} is no array: pass "
                 "a list or an array."
             )
+        # For Python a truth value is an integer.
+        intervals = [str(one) for one in allowed if isinstance(one, Interval)]
+        if isinstance(value, bool) and intervals:
+            raise TypeError(
+                f"{name}={value} of {type(estimator).__name__} is no number: pass "
+                f"{' or '.join(intervals)}."
+            )
 
 
 def parameter_choices(kind: Any) -> dict[str, list[str]]:
