@@ -11,7 +11,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from locallin import DULLSVMClassifier, LocallyLinearClassifier, distill
+from locallin import (
+    DULLSVMClassifier,
+    LocallyLinearClassifier,
+    LocallyLinearRegressor,
+    distill,
+)
 from locallin.methods.choosing import Choosing
 from locallin.methods.settings import TrainingRows
 from locallin.methods.tasks import ClassTask
@@ -128,5 +133,19 @@ def test_groups_are_held_out_together(n_rows):
 
 def test_one_group_holds_nothing_out():
     X, y = rows(100)
-    model = LocallyLinearClassifier(1, random_state=0).fit(X, y, groups=np.zeros(100))
-    assert model.search_path_ == []
+    groups = np.zeros(100)
+    for model, told in (
+        (LocallyLinearClassifier(1, random_state=0), y),
+        (LocallyLinearRegressor(1, random_state=0), X[:, 0]),
+    ):
+        with pytest.warns(UserWarning, match="No group can be held out") as warned:
+            model.fit(X, told, groups=groups)
+        assert warned[0].filename == __file__
+        assert model.search_path_ == []
+        model.set_params(effort=0).fit(X, told, groups=groups)
+
+
+def test_groups_of_one_class_each_hold_nothing_out():
+    X, y = rows(100)
+    with pytest.warns(UserWarning, match="No group can be held out"):
+        LocallyLinearClassifier(1, random_state=0).fit(X, y > 0, groups=y > 0)

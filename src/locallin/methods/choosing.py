@@ -4,6 +4,7 @@ What y is, a task tells: see :mod:`locallin.methods.tasks`.
 """
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -13,7 +14,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from locallin.engine.parallel import in_threads
-from locallin.engine.progress import ending_by
+from locallin.engine.progress import ending_by, frames_to_the_user
 from locallin.methods.last_fit import LEAST_SECONDS
 from locallin.methods.parts import Held, Parts, held_out_splits
 from locallin.methods.settings import (
@@ -141,6 +142,7 @@ class Choosing:
         """
         most = MEMBERS[self._effort] if n_members is None else n_members
         if self._effort == 0 or not self._hold_out():
+            self._warn_of_groups()
             usual = usual_choice(self._all.n_planned, self._task.losses[0])
             return Chosen(narrow(usual, self._all.X), most, None, None)
         self._tell = tell
@@ -154,6 +156,18 @@ class Choosing:
         held_out = scores[held], self._rows.y[held], self._rows.weights[held]
         choice = self._in_time(self._for_all_rows(best.choice), best)
         return Chosen(choice, n_members or best.n_members, best, held_out)
+
+    def _warn_of_groups(self) -> None:
+        """Tell that groups leave no rows to choose by, where some were asked for."""
+        if self._effort and self._all.groups is not None:
+            warnings.warn(
+                "No group can be held out: there is one only, or the others teach too "
+                "little. Settings are the usual ones, nothing is calibrated, and "
+                "there are no prediction sets or intervals. Pass smaller groups or "
+                "none, or effort=0 if this is wanted.",
+                UserWarning,
+                stacklevel=frames_to_the_user(),
+            )
 
     def _hold_out(self) -> bool:
         """Draw the rows that are looked at; False where that cannot be done."""
