@@ -18,10 +18,11 @@ def encoded_table(header, encoder: TableEncoder, row: Row) -> Row:
     header.size("ENCODED", plan.n_out)
     header.stack += 4 * (plan.n_out + len(plan.source_columns))
     header.takes_missing = True
+    stages = [_BEGIN]
     for j, levels in enumerate(plan.levels):
         if plan.kinds[j] == "category" and len(levels.names):
             header.strings(f"levels_{j}", levels.names)
-    stages = [_BEGIN]
+            stages.append(_FOR_CALLERS.replace("TABLE", f"@_levels_{j}"))
     if len(plan.source_columns):
         stages.append(_sources(header, plan, days))
     if any(one.end > one.levels for one in plan.places):
@@ -131,6 +132,11 @@ _BEGIN = """\
     float encoded[@@_ENCODED];
     for (int t = 0; t < @@_ENCODED; t++)
         encoded[t] = 0.0f;
+"""
+
+# A table that only callers look at is none that a compiler has to warn of.
+_FOR_CALLERS = """\
+    (void)TABLE;
 """
 
 _SOURCES = """\

@@ -88,6 +88,7 @@ PREDICT_TWO = """\
 static inline int @_predict(const float *x)
 {
     float score;
+    (void)@_classes;
     @_scores(x, &score);
     return score > 0.0f;
 }
@@ -148,6 +149,7 @@ static inline int @_predict(const float *x)
 {
     float scores[@@_SCORES];
     int best = 0;
+    (void)@_classes;
     @_scores(x, scores);
     for (int c = 1; c < @@_SCORES; c++)
         if (scores[c] > scores[best])
