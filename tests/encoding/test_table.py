@@ -349,6 +349,22 @@ def test_notes_tell_identifiers_and_leaks(frame, labels):
     assert told.fit(given, labels).notes_ == []
 
 
+@pytest.mark.parametrize("step", [1, -10, 2**40])
+def test_notes_tell_integers_that_count_rows(step):
+    rng = np.random.RandomState(0)
+    n = 300
+    counted = 1000 + step * np.arange(n)
+    drawn = rng.choice(100_000, n, replace=False)
+    given = pd.DataFrame({"a": counted, "b": rng.permutation(counted), "paid": drawn})
+    given["part"] = 7 + step * np.sort(rng.choice(n * 5 // 4, n, replace=False))
+    given["squares"], given["rooms"] = np.arange(n) ** 2, np.arange(n) // 2
+    notes = TableEncoder().fit(given[rng.uniform(size=n) < 0.7]).notes_
+    assert [note.split("'")[1] for note in notes] == ["a", "b", "part"]
+    assert all("looks like an identifier: integers" in note for note in notes)
+    few = TableEncoder().fit(given[["a", "paid"]][:15]).notes_
+    assert few == []
+
+
 def test_notes_tell_free_text_and_its_words_have_reasons(frame, labels):
     words = np.where(labels, "kind", "rude")
     text = [f"the staff was {w} on day {i}" for i, w in enumerate(words)]

@@ -11,11 +11,14 @@ from locallin.encoding._targets import Told
 from locallin.engine.matrix import read_only
 from locallin.kernels.encoding import held_out_area
 
-_ID_NAME = re.compile(r"(^|[_\W])(id|ids|key|uuid|guid|index)$|[a-z]I[dD]$", re.I)
+_ID_NAME = re.compile(r"(?i:(^|[_\W])(id|ids|key|uuid|guid|index)$)|[a-z]I[dD]$")
 # Rows, those of a class, levels, bins of numbers and area under the curve that decide
 # whether a column gives y away. More rows of a frequent class would not tell more.
 _ROWS, _OF_CLASS, _LEVELS, _BINS, _AREA = 5000, 1000, 64, 256, 0.995
 _LEAST_ROWS = 20
+# Rows that are enough to see that most columns repeat, and how many times as many
+# values as rows a count may run over: a part of the rows leaves gaps.
+_FEW_ROWS, _GAPS = 100, 2
 # Free text: so many words a level in the mean of some, and levels for each row.
 _WORDS, _READ, _DISTINCT = 4, 200, 0.5
 
@@ -67,10 +70,10 @@ def _identifier_note(name: str, column: Column) -> str | None:
         if len(column.levels) < np.count_nonzero(column.codes >= 0):
             return None
         there = column.codes[column.codes >= 0]
-    elif column.is_integer and _ID_NAME.search(name):
+    elif column.is_integer:
         assert column.values is not None
         there = column.values[~np.isnan(column.values)]
-        if _repeats(there[:_ROWS]):
+        if _repeats(there[:_FEW_ROWS]) or _repeats(there[:_ROWS]):
             return None
     else:
         return None
@@ -81,10 +84,22 @@ def _identifier_note(name: str, column: Column) -> str | None:
             f"{name!r} has another level in every row: it looks like an identifier, "
             "and nothing is made of it. Leave it out with ignore=[...]."
         )
+    if not _ID_NAME.search(name) and not _counts(there):
+        return None
     return (
         f"{name!r} looks like an identifier: integers, each once. It is taken as a "
         "number; leave it out with ignore=[...]."
     )
+
+
+def _counts(values: np.ndarray) -> bool:
+    """Whether distinct values are a count in even steps, perhaps with gaps.
+
+    Draws from so narrow a range would repeat: among twice as many values as there are
+    rows, no amounts are all distinct by chance.
+    """
+    steps = np.diff(np.sort(values))
+    return steps.sum() < _GAPS * len(values) * steps.min()
 
 
 def _repeats(values: np.ndarray) -> bool:
