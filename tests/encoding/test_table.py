@@ -372,6 +372,7 @@ def test_notes_tell_free_text_and_its_words_have_reasons(frame, labels):
     (note,) = TableEncoder().fit(given, labels).notes_
     assert note.startswith("'comment' looks like free text")
     assert "TfidfVectorizer(), 'comment')" in note
+    assert "sparse_threshold=1)" in note
     columns = ColumnTransformer(
         [("text", TfidfVectorizer(), "comment")],
         remainder=TableEncoder(),

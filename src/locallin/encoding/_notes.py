@@ -57,8 +57,8 @@ def _text_note(name: str, column: Column) -> str | None:
     return (
         f"{name!r} looks like free text: few rows share a level, and nearly nothing is "
         f"made of it. Its words tell more: ColumnTransformer([('text', "
-        f"TfidfVectorizer(), {name!r})], remainder=TableEncoder()) goes before the "
-        "model; or leave it out with ignore=[...]."
+        f"TfidfVectorizer(), {name!r})], remainder=TableEncoder(), "
+        "sparse_threshold=1) goes before the model; or leave it out with ignore=[...]."
     )
 
 
