@@ -162,6 +162,8 @@ def choose_anchors(
     rng = check_random_state(random_state)
     if sample_weight is None:
         sample_weight = np.ones(X.shape[0], X.dtype)
+    elif (sample_weight == sample_weight[0]).all():
+        sample_weight = np.ones_like(sample_weight)  # sums of others are rounded
     elif not sample_weight.all():
         seen = sample_weight > 0
         X, sample_weight = X[seen], sample_weight[seen]

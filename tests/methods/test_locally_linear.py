@@ -424,6 +424,17 @@ def test_frames_asked_of_all_transformers_change_nothing():
 
 
 @pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
+def test_weights_that_are_all_the_same_change_nothing(kind):
+    X = np.random.RandomState(0).normal(size=(150, 2))
+    y, model = X[:, 0] * X[:, 1] > 0, kind(1, random_state=0)
+    wanted = model.fit(X, y).predict(X)
+    tried = [trial["n_anchors"] for trial in model.search_path_]
+    for weight in (1, 7):
+        assert_array_equal(model.fit(X, y, np.full(150, weight)).predict(X), wanted)
+        assert [trial["n_anchors"] for trial in model.search_path_] == tried
+
+
+@pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
 def test_a_truth_value_is_no_number(kind):
     X, y = np.arange(30.0)[:, None], np.arange(30) % 2
     for settings in ({"effort": True}, {"effort": 0, "n_members": True}):
