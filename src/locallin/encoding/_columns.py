@@ -203,18 +203,19 @@ def _arrow_text(chunked) -> Column:
     import pyarrow as pa
 
     chunked.validate()  # the sizes of its buffers
-    strings = chunked.cast(pa.large_string()).combine_chunks()
-    n, first = len(strings), strings.offset
+    # Words of eight bytes begin at any byte, and end behind the last string.
+    behind = pa.array([" " * 16], pa.large_string())
+    strings = pa.concat_arrays([*chunked.cast(pa.large_string()).chunks, behind])
+    n, first = len(strings) - 1, strings.offset
     valid, offsets, data = (
         np.frombuffer(part if part is not None else b"", kind)
         for part, kind in zip(strings.buffers(), "BqB", strict=True)
     )
-    offsets = offsets[first : first + n + 1] if n else np.zeros(1, np.int64)
-    ends = np.array([0, *offsets[[0, -1]], len(data)])
+    offsets = offsets[first : first + n + 1]
+    ends = np.array([0, *offsets[[0, -1]], len(data) - 16])
     if (np.diff(ends) < 0).any() or (offsets[1:] < offsets[:-1]).any():
         raise ValueError("a column of strings is damaged: its offsets do not ascend.")
-    # Words of eight bytes begin at any byte, and end behind the last string.
-    data = np.append(data[offsets[0] : offsets[-1]], np.zeros(16, np.uint8))
+    data = data[offsets[0] :]
     words = np.ndarray(len(data) - 7, np.uint64, data, strides=(1,))
     codes, firsts = np.empty(n, np.int32), np.empty(n, np.int64)
     n_codes = code_strings(
