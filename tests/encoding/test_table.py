@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
 from locallin.encoding._levels import Folds
+from locallin.encoding._targets import class_codes
 from locallin.engine.invariants import InvalidModelError
 from locallin.inspection import explain
 
@@ -382,6 +383,16 @@ def test_notes_tell_free_text_and_its_words_have_reasons(frame, labels):
     found = explain(model.fit(given, labels), given[:5])
     assert {"text__kind", "text__rude", "income"} <= set(found.feature_names)
     assert_allclose(found.contributions.sum(-1) + found.bias, found.scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 4, 5, 30])
+@pytest.mark.parametrize("kind", [object, str])
+def test_codes_of_classes_are_places_among_them(n_classes, kind):
+    names = np.array([f"class {c}" for c in range(n_classes)], kind)
+    y = names[np.random.RandomState(0).randint(n_classes, size=400)]
+    assert_array_equal(class_codes(y), np.unique(y, return_inverse=True)[1])
+    late = np.append(np.repeat(names[:1], 200), names)  # more than the head shows
+    assert_array_equal(class_codes(late), np.unique(late, return_inverse=True)[1])
 
 
 def test_in_a_search_with_a_classifier(frame, labels):

@@ -54,7 +54,7 @@ def find_levels(
     places = np.full(len(names) + 1, len(named), dtype=np.int32)
     places[named] = np.arange(len(named))
     places[-1] = -1
-    return found, counts[order], places[codes]
+    return found, counts[order], places.take(codes, mode="wrap")
 
 
 class LevelPlaces(NamedTuple):

@@ -21,6 +21,8 @@ _LEAST_ROWS = 20
 _FEW_ROWS, _GAPS = 100, 2
 # Free text: so many words a level in the mean of some, and levels for each row.
 _WORDS, _READ, _DISTINCT = 4, 200, 0.5
+# Levels that rows have to have if so many of them are distinct.
+_LEAST_LEVELS = _DISTINCT * _LEAST_ROWS
 
 
 def notes_on(
@@ -34,7 +36,9 @@ def notes_on(
     for name, column, raw in zip(names, columns, raws, strict=True):
         if column is None:
             continue
-        found = _text_note(name, column) or _identifier_note(name, column)
+        found = None
+        if column.levels is None or len(column.levels) >= _LEAST_LEVELS:
+            found = _text_note(name, column) or _identifier_note(name, column)
         if found is None and sample is not None and not raw.is_empty:
             found = _leak_note(name, raw, sample)
         if found is not None:
@@ -72,9 +76,9 @@ def _identifier_note(name: str, column: Column) -> str | None:
         there = column.codes[column.codes >= 0]
     elif column.is_integer:
         assert column.values is not None
-        there = column.values[~np.isnan(column.values)]
-        if _repeats(there[:_FEW_ROWS]) or _repeats(there[:_ROWS]):
+        if any(_repeats(_known(column.values[:n])) for n in (_FEW_ROWS, _ROWS)):
             return None
+        there = _known(column.values)
     else:
         return None
     if len(there) < _LEAST_ROWS or _repeats(there):
@@ -100,6 +104,10 @@ def _counts(values: np.ndarray) -> bool:
     """
     steps = np.diff(np.sort(values))
     return steps.sum() < _GAPS * len(values) * steps.min()
+
+
+def _known(values: np.ndarray) -> np.ndarray:
+    return values[~np.isnan(values)]
 
 
 def _repeats(values: np.ndarray) -> bool:
