@@ -435,12 +435,10 @@ def test_weights_that_are_all_the_same_change_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
-def test_a_truth_value_is_no_number(kind):
+def test_a_truth_value_is_no_effort(kind):
     X, y = np.arange(30.0)[:, None], np.arange(30) % 2
-    for settings in ({"effort": True}, {"effort": 0, "n_members": True}):
-        name = [*settings][-1]
-        with pytest.raises(TypeError, match=f"{name}=True of {kind.__name__} is no n"):
-            kind(**settings).fit(X, y)
+    with pytest.raises(ValueError, match=r"'effort' .* range \[0, 2\]. Got True"):
+        kind(True).fit(X, y)
 
 
 def test_errors_leave_the_model_as_it_was(fitted):

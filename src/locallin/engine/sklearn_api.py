@@ -30,6 +30,7 @@ __all__ = [
     "FitTask",
     "HasMethods",
     "Interval",
+    "Level",
     "StrOptions",
     "check_feature_names_in",
     "check_sample_weight",
@@ -44,6 +45,14 @@ __all__ = [
     "validate_parameters",
     "with_callbacks",
 ]
+
+
+class Level(Interval):
+    """An interval of levels: a truth value, an integer for Python, is none of them."""
+
+    def is_satisfied_by(self, val) -> bool:
+        """Whether a parameter is a level."""
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 # Of the largest weight: rows that count for less are left out.
@@ -75,13 +84,6 @@ def validate_parameters(estimator):
             raise TypeError(
                 f"{name}={value!r:.50} of {type(estimator).__name__} is no array: pass "
                 "a list or an array."
-            )
-        # For Python a truth value is an integer.
-        intervals = [str(one) for one in allowed if isinstance(one, Interval)]
-        if isinstance(value, bool) and intervals:
-            raise TypeError(
-                f"{name}={value} of {type(estimator).__name__} is no number: pass "
-                f"{' or '.join(intervals)}."
             )
 
 

@@ -26,6 +26,7 @@ from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
     HasMethods,
     Interval,
+    Level,
     StrOptions,
     fitted_attributes,
     interruptible,
@@ -56,7 +57,7 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
     """
 
     _parameter_constraints: dict = {
-        "effort": [Interval(Integral, 0, 2, closed="both")],
+        "effort": [Level(Integral, 0, 2, closed="both")],
         "n_members": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "time_limit": [Interval(Real, 0, None, closed="neither"), None],
         "encoder": [HasMethods(["fit", "transform"]), None],
