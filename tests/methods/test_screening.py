@@ -7,6 +7,7 @@ from sklearn.datasets import make_classification, make_friedman1, make_moons
 
 from locallin import LocallyLinearClassifier, LocallyLinearRegressor
 from locallin.inspection import explain
+from locallin.methods import last_fit
 from locallin.methods.screening import ranked_columns
 
 pandas = pytest.importorskip("pandas")
@@ -17,7 +18,8 @@ def _untimed(path: list[dict]) -> list[dict]:
 
 
 @pytest.mark.parametrize("kind", [LocallyLinearClassifier, LocallyLinearRegressor])
-def test_threads_change_nothing_but_the_time(kind):
+def test_threads_change_nothing_but_the_time(kind, monkeypatch):
+    monkeypatch.setattr(last_fit, "_MANY_NUMBERS", 0)
     rng = np.random.RandomState(0)
     X = rng.uniform(-1, 1, size=(90, 5))
     y = X[:, 0] * X[:, 1]
@@ -28,7 +30,8 @@ def test_threads_change_nothing_but_the_time(kind):
     assert two.model_.members_[0].n_jobs == 2
 
 
-def test_threads_know_when_to_end():
+def test_threads_know_when_to_end(monkeypatch):
+    monkeypatch.setattr(last_fit, "_MANY_NUMBERS", 0)
     X, y = make_moons(400, noise=0.3, random_state=0)
     model = LocallyLinearClassifier(n_members=4, time_limit=1e-3, n_jobs=2)
     model.fit(X, y)
@@ -82,3 +85,13 @@ def test_columns_of_numbers_are_told_apart():
     ranking = ranked_columns(rows, None)
     assert set(ranking.columns[:5]) == set(range(5))
     assert ranking.left_out(5) == list(range(5, 20))
+
+
+def test_categories_of_many_levels_are_kept():
+    rng = np.random.RandomState(0)
+    frame = pandas.DataFrame({f"x{j}": rng.normal(size=600) for j in range(5)})
+    frame["card"] = rng.randint(200, size=600).astype(str)
+    rows = LocallyLinearClassifier(random_state=0)._training_rows(
+        frame, frame["x2"] > 0, None, False
+    )
+    assert ranked_columns(rows, None).columns[:2].tolist() == [5, 2]

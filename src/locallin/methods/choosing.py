@@ -11,11 +11,10 @@ from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from locallin.engine.parallel import in_threads
 from locallin.engine.progress import ending_by, frames_to_the_user
-from locallin.methods.last_fit import LEAST_SECONDS
+from locallin.methods.last_fit import LEAST_SECONDS, workers_for
 from locallin.methods.parts import Held, Parts, held_out_splits
 from locallin.methods.settings import (
     Choice,
@@ -37,6 +36,9 @@ _MOST_ANCHORS = 1024
 # Columns from which on some may be left out, and up to which what is left of more than
 # may be put into bins is.
 _LEAST_SCREENED = 4
+# Standard errors by which that has to be better where there are more rows than are
+# looked at: what tells little to some may tell something to all.
+_SURE = 2.0
 _FEW_COLUMNS = 100
 # Weights of a model from which on more local models, as they cost memory and time, have
 # to save a part of the cost: so much for four times as many.
@@ -129,7 +131,6 @@ class Choosing:
         self._all, self._encoder, self._effort = rows, encoder, effort
         self._task = rows.task
         self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
-        self._n_workers = effective_n_jobs(n_jobs)
         self._stopped = False
         self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list[Trial] = []
@@ -212,14 +213,16 @@ class Choosing:
         if not self._parts.are_ours or not self._has_time(best):
             return best
         n_columns = min(len(ranking.columns) for ranking in self._parts.rankings)
+        by = _SURE if self._all.n_planned > len(self._rows) else _CHANCE
         failures = 0
         while n_columns >= _LEAST_SCREENED and failures < 2:
             n_columns = (n_columns + 1) // 2
-            other = self._better(best, n_columns=n_columns)
+            other = self._better(best, by=by, n_columns=n_columns)
             failures = 0 if other is not best else failures + 1
             best = other
         if best.choice.n_columns:
-            best = self._better(best, n_columns=best.choice.n_columns * 3 // 4)
+            n_columns = best.choice.n_columns * 3 // 4
+            best = self._better(best, by=by, n_columns=n_columns)
         return best
 
     def _finer(self, best: Trial) -> Trial:
@@ -311,7 +314,8 @@ class Choosing:
         assert trial is not None
         rows = len(self._all) / sum(len(seen) for seen, _ in self._splits)
         anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
-        side_by_side = min(self._n_workers, len(self._splits))
+        threads = workers_for(self._parts.of(tried)[0].X, self._n_jobs)
+        side_by_side = min(threads, len(self._splits))
         return _SLOWER * trial.seconds * side_by_side * rows * anchors
 
     def _in_time(self, choice: Choice, best: Trial) -> Choice:
@@ -390,16 +394,17 @@ class Choosing:
     ) -> list[np.ndarray]:
         """Scores of held-out rows for each seed, (n_rows, n_scores); 0 elsewhere.
 
-        Parts are learned from side by side, and so are seeds.
+        Parts are learned from side by side, and so are seeds, where that pays.
         """
         parts = list(zip(self._splits, self._parts.of(choice), strict=True))
         found = [np.zeros((len(self._rows), self._task.n_scores)) for _ in seeds]
         tasks = [(i, seed, *pair) for i, seed in enumerate(seeds) for pair in parts]
-        n_threads = max(1, self._n_workers // len(tasks))
+        threads = workers_for(parts[0][1].X, self._n_jobs)
+        n_jobs = max(1, threads // len(tasks)) if threads > 1 else self._n_jobs
 
         def fit(i: int, seed: int, split: tuple, part: Held) -> bool:
             member = new_member(
-                self._task, choice, part.X, part.y, part.weights, n_threads
+                self._task, choice, part.X, part.y, part.weights, n_jobs
             ).set_params(random_state=seed)
             if shared_anchors:
                 anchors = part.first_anchors(choice, seed)
@@ -414,7 +419,7 @@ class Choosing:
                 found[i][split[1]] = self._task.scores(member, part.X_held)
             return in_time
 
-        if not all(in_threads(fit, tasks, self._n_jobs)):
+        if not all(in_threads(fit, tasks, threads)):
             raise _OutOfTime
         return found
 

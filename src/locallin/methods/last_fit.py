@@ -23,6 +23,14 @@ from locallin.methods.settings import (
 # Seconds that the first of the fits has in any case: a limit of less shall not make a
 # poor model of a small table.
 LEAST_SECONDS = 3.0
+# Numbers in the encoded rows from which on fits side by side pay. Batches of fewer are
+# so short that threads wait for Python.
+_MANY_NUMBERS = 400_000
+
+
+def workers_for(X, n_jobs) -> int:
+    """Threads that several fits to rows like these are worth."""
+    return effective_n_jobs(n_jobs) if X.size >= _MANY_NUMBERS else 1
 
 
 class Begun(NamedTuple):
@@ -71,14 +79,13 @@ def fit_members(
     fit: Callable[[Any], None],
     note: Callable[[], bool],
     deadline: float,
-    n_jobs,
+    threads: int,
 ) -> list:
     """Fit members side by side; fewer where time is short or ``note`` says so.
 
     ``note`` is told of each that is fitted. A fit ends with its first pass after the
     deadline.
     """
-    threads = effective_n_jobs(n_jobs)
     workers = min(threads, len(members))
     fitted: list = []
     longest = 0.0
@@ -90,7 +97,7 @@ def fit_members(
 
         def fit_by(member, end: float = end) -> None:
             given = member.n_jobs
-            member.n_jobs = max(1, threads // workers)
+            member.n_jobs = threads // workers if workers > 1 else given
             try:
                 with ending_by(end):  # which a thread does not have from another
                     fit(member)

@@ -69,8 +69,9 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
     random_state : int, RandomState instance or None, default=None
         Seed of what is drawn at random. The held-out rows and the members depend on it.
     n_jobs : int or None, default=None
-        Number of threads. In ``fit`` they share folds and members, else rows. The
-        result is the same for any number.
+        Number of threads. In ``fit`` they share folds and members of large tables,
+        else rows; a small table is not fitted faster. The result is the same for any
+        number.
     verbose : int, default=0
         How much is printed. 1 is a bar in terminals and notebooks and elsewhere
         a line for each setting that is tried and each member; 2 is lines everywhere.

@@ -32,13 +32,15 @@ def ranked_columns(rows: TrainingRows, n_jobs) -> Ranking:
     """The columns of a table in order of what they tell of y.
 
     What they tell, random trees say: unlike measures of single columns they see what
-    columns tell together.
+    columns tell together. Categories of many levels come first: each level has few rows
+    here, and tells more where there are more of them.
     """
     rows = _some_of(rows)
     encoder, found = encode(rows, None, 0)
     X = encoded_matrix(encoder, found, len(rows))
     origins, n_columns = encoder.get_feature_origins(), len(encoder.kinds_)
     told = np.bincount(origins, _importances(rows, X, n_jobs), n_columns)
+    told[encoder.has_means_] = np.inf
     varying = np.unique(origins)
     return Ranking(varying[np.argsort(-told[varying], kind="stable")], n_columns)
 

@@ -34,7 +34,13 @@ from locallin.engine.sklearn_api import (
 )
 from locallin.methods.choosing import MEMBERS, MOST_TRIALS, Choosing, Chosen, Trial
 from locallin.methods.held_out import HELD_OUT
-from locallin.methods.last_fit import begin_choice, fit_members, mean_of, new_members
+from locallin.methods.last_fit import (
+    begin_choice,
+    fit_members,
+    mean_of,
+    new_members,
+    workers_for,
+)
 from locallin.methods.settings import TrainingRows, encoded_matrix
 from locallin.methods.table_streams import TableLearner
 from locallin.streams.run import StreamSettings, learn_from_stream
@@ -142,7 +148,7 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
             lambda member: steps.fit(member, begun.X, told, rows.weights),
             lambda: steps.note_member(len(members)),
             self._deadline(began),
-            steps.n_jobs,
+            workers_for(begun.X, steps.n_jobs),
         )
         model = mean_of(rows, begun, fitted, chosen.n_members)
         self._adopt(begun.encoder, model, chosen)
@@ -164,7 +170,7 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
                 lambda member: steps.fit(member, X, told, rows.weights),
                 lambda: steps.note_member(len(members)),
                 self._deadline(began),
-                steps.n_jobs,
+                workers_for(X, steps.n_jobs),
             )
         steps.progress.end(lambda: fitted_attributes(self))
 
