@@ -36,9 +36,10 @@ _MOST_ANCHORS = 1024
 # Columns from which on some may be left out, and up to which what is left of more than
 # may be put into bins is.
 _LEAST_SCREENED = 4
-# Standard errors by which that has to be better where there are more rows than are
-# looked at: what tells little to some may tell something to all.
-_SURE = 2.0
+# Standard errors by which that has to be better, as several numbers are tried; and
+# where there are more rows than are looked at: what tells little to some may tell
+# something to all.
+_SURE, _VERY_SURE = 1.0, 2.0
 _FEW_COLUMNS = 100
 # Weights of a model from which on more local models, as they cost memory and time, have
 # to save a part of the cost: so much for four times as many.
@@ -213,7 +214,7 @@ class Choosing:
         if not self._parts.are_ours or not self._has_time(best):
             return best
         n_columns = min(len(ranking.columns) for ranking in self._parts.rankings)
-        by = _SURE if self._all.n_planned > len(self._rows) else _CHANCE
+        by = _VERY_SURE if self._all.n_planned > len(self._rows) else _SURE
         failures = 0
         while n_columns >= _LEAST_SCREENED and failures < 2:
             n_columns = (n_columns + 1) // 2
