@@ -204,8 +204,8 @@ def tiny():
         patch.setattr(probabilities, "MODELS", {"LLSVMClassifier": LLSVMClassifier()})
         patch.setattr(probabilities, "BESIDE", ("magic04",))
         patch.setattr(probabilities, "BESIDE_SEEDS", range(1))
-        known = {"LLSVMClassifier": LLSVMClassifier(probability=True)}
-        patch.setattr(probabilities, "peers", lambda: known)
+        calibrated = {"LLSVMClassifier": LLSVMClassifier(probability=True)}
+        patch.setattr(probabilities, "peers", lambda: calibrated)
         patch.setattr(probabilities, "SMOOTHED", ("magic04",))
         patch.setattr(probabilities, "COVERED", ("synthetic", "magic04"))
         patch.setattr(probabilities, "COVERED_ROWS", 120)
