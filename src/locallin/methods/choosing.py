@@ -36,11 +36,11 @@ _MOST_ANCHORS = 1024
 # Columns from which on some may be left out, and up to which what is left of more than
 # may be put into bins is.
 _LEAST_SCREENED = 4
-# Standard errors by which that has to be better, as several numbers are tried; and
-# where there are more rows than are looked at: what tells little to some may tell
-# something to all.
-_SURE, _VERY_SURE = 1.0, 2.0
 _FEW_COLUMNS = 100
+# Standard errors by which fewer columns have to be better, as several numbers are
+# tried; and where there are more rows than are looked at: what tells little to some may
+# tell something to all.
+_SURE, _VERY_SURE = 1.0, 2.0
 # Weights of a model from which on more local models, as they cost memory and time, have
 # to save a part of the cost: so much for four times as many.
 _MANY_WEIGHTS = 1_000_000
