@@ -40,6 +40,7 @@ FOREIGN = {
     "dask/_estimator.py": {"_meta"},  # dask's description of what blocks hold
     "dask/_predict.py": {"_meta_nonempty"},
     "kernels/_jit.py": {"_cache"},  # Numba's cache of a kernel
+    "kernels/borrow.py": {"_getvalue"},  # how Numba's extensions end
     "kernels/cache.py": {"_CacheLocator"},
 }
 # What scikit-learn reads from any class, and methods of named tuples.

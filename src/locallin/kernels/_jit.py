@@ -5,6 +5,8 @@ from contextlib import suppress
 from numba import njit
 from numba.core.registry import CPUDispatcher
 
+from locallin.kernels.borrow import BorrowingCompiler
+
 # Sums may be reordered and fused, which is what lets a dot product use vector
 # registers; NaN and infinity keep their meaning ("nnan" and "ninf" are left out).
 _FAST = {"contract", "reassoc", "arcp", "nsz", "afn"}
@@ -22,6 +24,8 @@ def jit(
     function=None, *, reorder: bool = True, inline: bool = False, inner: bool = False
 ):
     """Compile a function on its first call, without the GIL, cached on disk.
+
+    It does not count the owners of its arguments (:mod:`locallin.kernels.borrow`).
 
     Parameters
     ----------
@@ -43,6 +47,7 @@ def jit(
         inline="always" if inline else "never",
         no_cfunc_wrapper=True,
         no_cpython_wrapper=inner,
+        pipeline_class=BorrowingCompiler,
     )(function)
     if not isinstance(kernel, CPUDispatcher):  # NUMBA_DISABLE_JIT
         return function

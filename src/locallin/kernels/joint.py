@@ -168,10 +168,19 @@ def slopes_and_pulls(codes, distances, scores, target, objective, n_batch, out):
     out : Derivatives
         Output.
     """
+    n_scores = scores.shape[1]
+    rooms = np.empty(n_scores), np.empty(n_scores)
+    rows = codes, distances, scores
+    _slopes_and_pulls(rows, target, objective, n_batch, rooms, out)
+
+
+@jit(inner=True)
+def _slopes_and_pulls(rows, target, objective, n_batch, rooms, out):
+    codes, distances, scores = rows
     loss, kind, bandwidth, parameters = objective
     slopes, pulls, widths, sums = out
     labels, positive, weights = target
-    mixed, by_score = np.empty(positive.size), np.empty(positive.size)
+    mixed, by_score = rooms
     for i in range(labels.shape[0]):
         start, stop = codes.indptr[i], codes.indptr[i + 1]
         weight = weights[i] / n_batch
@@ -328,19 +337,25 @@ def adam_step(batch, parameters, moments, penalty, rates, first, last):
     penalty : Penalty
     rates : Rates
     """
-    alpha, intercept_step, extra = penalty
-    means, squares = moments
     _, n_scores, width = parameters.coef.shape
-    dtype = parameters.coef.dtype
-    decay = dtype.type(alpha)
-    intercept_decay = dtype.type(alpha / intercept_step)
-    coef_gradient = np.empty((n_scores, width), dtype)
-    intercept_gradient = np.empty(n_scores, dtype)
+    kind = parameters.coef.dtype
     gradient = (
-        coef_gradient,
-        intercept_gradient,
-        np.empty(parameters.anchors.shape[1], dtype),
+        np.empty((n_scores, width), kind),
+        np.empty(n_scores, kind),
+        np.empty(parameters.anchors.shape[1], kind),
     )
+    state = parameters, *moments, gradient
+    _step_anchors(batch, state, penalty, rates, first, last)
+
+
+@jit(inner=True)
+def _step_anchors(batch, state, penalty, rates, first, last):
+    alpha, intercept_step, extra = penalty
+    parameters, means, squares, gradient = state
+    coef_gradient, intercept_gradient, _ = gradient
+    _, n_scores, width = parameters.coef.shape
+    kind = parameters.coef.dtype.type
+    decay, intercept_decay = kind(alpha), kind(alpha / intercept_step)
     for j in range(first, last):
         anchor_gradient(batch, j, parameters.anchors, gradient)
         for c in range(n_scores):

@@ -14,7 +14,7 @@ from locallin.kernels.rows import dot, get_row, n_rows
 
 # Rows of fewer numbers than this are too short for sums over them to use the vector
 # registers well: many products of a row are summed side by side instead.
-_SHORT = 128
+_SHORT = 64
 # Products of a row that are summed side by side.
 _PANEL = 256
 
@@ -57,10 +57,15 @@ def _as_kernels_take_it(array: np.ndarray) -> np.ndarray:
 
 @jit
 def _products_of_long_rows(X, table, out):
+    zeros = np.zeros(table.shape[0], table.dtype)
+    spare = np.zeros(table.shape[0], out.dtype)
+    _fill_long_products(X, table, zeros, spare, out)
+
+
+@jit(inner=True)
+def _fill_long_products(X, table, b, spare, out):
     n = X.shape[0]
     g = table.dtype.type(1)
-    b = np.zeros(table.shape[0], table.dtype)
-    spare = np.zeros(table.shape[0], out.dtype)
     out[:] = 0.0
     for i in range(0, n, 4):
         i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
@@ -76,11 +81,18 @@ def _products_of_long_rows(X, table, out):
 @jit
 def _products_of_short_rows(X, table, out):
     n_columns, width = table.shape
-    room = np.empty((width, min(_PANEL, n_columns)), table.dtype)
+    size = min(_PANEL, n_columns)
+    room = np.empty((width, size), table.dtype), np.empty((4, size), out.dtype)
+    _fill_short_products(X, table, room, out)
+
+
+@jit(inner=True)
+def _fill_short_products(X, table, room, out):
+    (panel, sums), n_columns = room, len(table)
     for first in range(0, n_columns, _PANEL):
         last = min(first + _PANEL, n_columns)
-        _transpose(table, first, last, room)
-        _add_up(X, room, first, last, out)
+        _transpose(table, first, last, panel)
+        _add_up(X, panel, first, last, sums, out)
 
 
 @jit(inner=True)
@@ -104,22 +116,27 @@ def _transpose(table, first, last, room):
 
 @jit
 def _sums_of_rows(weights, table, out):
-    n_columns = table.shape[1]
-    room = np.empty((table.shape[0], min(_PANEL, n_columns)), table.dtype)
-    for first in range(0, n_columns, _PANEL):
-        last = min(first + _PANEL, n_columns)
-        for q in range(table.shape[0]):
-            for j in range(last - first):
-                room[q, j] = table[q, first + j]
-        _add_up(weights, room, first, last, out)
+    size = min(_PANEL, table.shape[1])
+    room = np.empty((len(table), size), table.dtype), np.empty((4, size), out.dtype)
+    _fill_sums(weights, table, room, out)
 
 
 @jit(inner=True)
-def _add_up(X, panel, first, last, out):
+def _fill_sums(weights, table, room, out):
+    (panel, sums), n_columns = room, table.shape[1]
+    for first in range(0, n_columns, _PANEL):
+        last = min(first + _PANEL, n_columns)
+        for q in range(len(table)):
+            for j in range(last - first):
+                panel[q, j] = table[q, first + j]
+        _add_up(weights, panel, first, last, sums, out)
+
+
+@jit(inner=True)
+def _add_up(X, panel, first, last, sums, out):
     """out[i, first:last] = sum_q x_iq panel[q], four rows and four terms at a time."""
     n, width = X.shape
     size = last - first
-    sums = np.empty((4, size), out.dtype)
     for i in range(0, n, 4):
         i1, i2, i3 = min(i + 1, n - 1), min(i + 2, n - 1), min(i + 3, n - 1)
         x0, x1, x2, x3 = X[i], X[i1], X[i2], X[i3]
