@@ -27,20 +27,12 @@ def _scaled_distance(x, v):
 
 
 @jit(inline=True)
-def _root(total, x, v):
-    """Square root of a sum of squares, taken anew where it left the range."""
-    limits = np.finfo(v.dtype)
-    if total > limits.tiny / limits.eps and total < limits.max:
-        return np.sqrt(np.float64(total))
-    return _scaled_distance(x, v)
-
-
-@jit(inline=True)
 def _dense_distances(x, anchors, chosen, n_chosen, out):
-    """|x - v| for the chosen anchors, four at a time.
+    """|x - v| for the chosen anchors, four at a time, in the precision of ``out``.
 
     A group of fewer than four is filled up with its last anchor, so that a distance
-    does not depend, in any bit, on the others.
+    does not depend, in any bit, on the others. Where a sum of squares left the range
+    of its type, the distance is taken anew.
     """
     zero = anchors.dtype.type(0)
     last = n_chosen - 1
@@ -56,8 +48,20 @@ def _dense_distances(x, anchors, chosen, n_chosen, out):
             s2 += d2 * d2
             s3 += d3 * d3
         out[p], out[p1], out[p2], out[p3] = s0, s1, s2, s3
+    limits = np.finfo(anchors.dtype)
+    lowest, highest = limits.tiny / limits.eps, limits.max
+    n_sound = 0
     for p in range(n_chosen):
-        out[p] = _root(out[p], x, anchors[chosen[p]])
+        n_sound += 1 if out[p] > lowest and out[p] < highest else 0
+    if n_sound == n_chosen:
+        for p in range(n_chosen):
+            out[p] = np.sqrt(out[p])
+        return
+    for p in range(n_chosen):
+        if out[p] > lowest and out[p] < highest:
+            out[p] = np.sqrt(out[p])
+        else:
+            out[p] = _scaled_distance(x, anchors[chosen[p]])
 
 
 @jit(inner=True)

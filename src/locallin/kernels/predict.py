@@ -7,6 +7,9 @@ import numpy as np
 from locallin.kernels._jit import jit
 from locallin.kernels.rows import coded_row, dot, dot4, get_row, n_rows, part
 
+# Scores of a row up to which its local models are mixed before they meet it.
+_FEW_SCORES = 2
+
 
 @jit(inner=True)
 def row_scores(z, coef, intercept, first, last, out):
@@ -234,8 +237,13 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
     same instructions in the same order, so that its score does not depend, in any
     bit, on the rows beside it.
     """
-    start, entry, row = entries
     spare = np.zeros(coef.shape[1], out.dtype)
+    _add_scores(data, entries, (weight, target), coef, intercept, out, spare)
+
+
+@jit(inner=True)
+def _add_scores(data, entries, places, coef, intercept, out, spare):
+    (start, entry, row), (weight, target) = entries, places
     for j in range(coef.shape[0]):
         stop = start[j + 1]
         for q in range(start[j], stop, 4):
@@ -260,8 +268,57 @@ def add_scores(data, entries, weight, target, coef, intercept, out):
             add_four_rows(x, coef[j], intercept[j], g, o)
 
 
+@jit
+def _mixed_scores(data, codes, coef, intercept, out):
+    """Scores of dense rows, each by the mean of its local models."""
+    mean = np.empty(coef.shape[2], coef.dtype)
+    _score_by_means(data, codes, coef, intercept, mean, out)
+
+
+@jit(inner=True)
+def _score_by_means(data, codes, coef, intercept, mean, out):
+    indptr, indices, values = codes
+    for i in range(len(data)):
+        start, stop = indptr[i], indptr[i + 1]
+        for c in range(coef.shape[1]):
+            _mean_of_models(indices[start:stop], values[start:stop], coef, c, mean)
+            total = out.dtype.type(0)
+            for p in range(start, stop):
+                total += values[p] * intercept[indices[p], c]
+            out[i, c] = total + dot(data[i], None, mean)
+
+
+# The order of the sum is the one that is written: compilers would choose between two
+# orders by how far apart the arrays happen to lie.
+@jit(inner=True, reorder=False)
+def _mean_of_models(indices, values, coef, c, out):
+    """sum_p values[p] coef[indices[p], c], four models at a time."""
+    for d in range(out.size):
+        out[d] = 0.0
+    p = 0
+    while p + 4 <= indices.size:
+        g0, g1, g2, g3 = values[p], values[p + 1], values[p + 2], values[p + 3]
+        w0, w1 = coef[indices[p], c], coef[indices[p + 1], c]
+        w2, w3 = coef[indices[p + 2], c], coef[indices[p + 3], c]
+        for d in range(out.size):
+            out[d] += (g0 * w0[d] + g1 * w1[d]) + (g2 * w2[d] + g3 * w3[d])
+        p += 4
+    while p < indices.size:
+        g0, w0 = values[p], coef[indices[p], c]
+        for d in range(out.size):
+            out[d] += g0 * w0[d]
+        p += 1
+
+
 def dense_scores(data, codes, coef, intercept, out):
-    """Scores of dense rows, shape (n, n_scores)."""
+    """Scores of dense rows, shape (n, n_scores).
+
+    Few scores cost less by the mean of a row's local models; of many, the rows of an
+    anchor share the loads of its model.
+    """
+    if coef.shape[1] <= _FEW_SCORES:
+        _mixed_scores(data, codes, coef, intercept, out)
+        return
     out.fill(0.0)
     entries = entries_by_anchor(codes, len(coef))
     add_scores(data, entries, codes.values, entries.row, coef, intercept, out)
