@@ -49,6 +49,31 @@ class ActiveAnchors(NamedTuple):
     distances: np.ndarray
 
 
+class NearestRoom(NamedTuple):
+    """Room for the anchors of a row, and for the k nearest of them."""
+
+    keys: np.ndarray
+    candidates: np.ndarray
+    squares: np.ndarray
+    top: np.ndarray
+    where: np.ndarray
+
+
+class ActiveRoom(NamedTuple):
+    """Room for the anchors of a row; ``rough`` is in the precision of the anchors.
+
+    ``mu`` and ``norms`` hold those of all anchors in that precision.
+    """
+
+    distances: np.ndarray
+    us: np.ndarray
+    chosen: np.ndarray
+    candidates: np.ndarray
+    rough: np.ndarray
+    mu: np.ndarray
+    norms: np.ndarray
+
+
 @jit(inner=True)
 def _numbers_below(limit, keys, numbers):
     """Write the numbers of the keys that are not above a limit; returns how many."""
@@ -101,7 +126,11 @@ def _nearest_in_sight(values, probes, i, k, candidates, squares):
 @jit
 def anchor_distances(rows, anchors, norms, out):
     """Distance of every row to every anchor; finite."""
-    everyone = all_anchors(anchors.shape[0])
+    _anchor_distances(rows, anchors, norms, all_anchors(anchors.shape[0]), out)
+
+
+@jit(inner=True)
+def _anchor_distances(rows, anchors, norms, everyone, out):
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         all_distances(values, indices, anchors, norms, everyone, everyone.size, out[i])
@@ -127,15 +156,20 @@ def nearest_anchors(rows, products, probes, anchors, norms, nearest, distances):
     nearest, distances : arrays of shape (n, k)
         Output.
     """
-    m, n_features = anchors.shape
-    k = nearest.shape[1]
-    keys = np.empty(m)
-    top, where = np.empty(k), np.empty(k, np.int64)
-    candidates = all_anchors(m)
-    n_candidates = m
-    lengths = AnchorLengths(norms, np.sqrt(largest(norms)), n_features)
+    m, k = len(anchors), nearest.shape[1]
+    room = NearestRoom(
+        np.empty(m), all_anchors(m), np.empty(m, anchors.dtype),
+        np.empty(k), np.empty(k, np.int64),
+    )  # fmt: skip
+    _nearest_anchors(rows, products, probes, anchors, norms, room, nearest, distances)
+
+
+@jit(inner=True)
+def _nearest_anchors(rows, products, probes, anchors, norms, room, nearest, distances):
+    keys, candidates, squares, top, where = room
+    n_candidates, k = len(anchors), len(top)
+    lengths = AnchorLengths(norms, np.sqrt(largest(norms)), anchors.shape[1])
     farthest = np.finfo(distances.dtype).max
-    squares = np.empty(m, anchors.dtype)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if probes.nearest.size > 0:
@@ -289,11 +323,11 @@ def mean_perplexity(distances, kind, bandwidth):
 
 
 @jit(inner=True)
-def _threshold(keys, nearest, tolerance):
+def _threshold(keys, start, tolerance):
     """The root of sum (lambda - u)+^2 = 1, from above by Newton's method."""
     real = keys.dtype.type
     zero, one, two = real(0), real(1), real(2)
-    level = nearest + one
+    level = start
     for _ in range(30):
         total, squares = zero, zero
         for j in range(keys.size):
@@ -309,38 +343,39 @@ def _threshold(keys, nearest, tolerance):
 
 @jit(inner=True)
 def _active_in_sight(values, probes, i, mu, largest_mu, candidates, keys):
-    """Anchors in sight of a row that may have a positive weight; returns how many.
+    """Anchors in sight of a row that may have a positive weight.
 
-    As ``_choose_active``, with ``keys`` as room for squares and then u.
+    Returns as ``_choose_active``, with ``keys`` as room for squares and then u.
     """
     count = probe(probes, i, values, 1, candidates, keys)
-    if probes.panels.size == 0:
-        return count
     real, limits = keys.dtype.type, np.finfo(keys.dtype)
+    if probes.panels.size == 0:
+        return count, real(np.inf)
     total = real(0)
     for p in range(count):
         price = real(mu[candidates[p]] if mu.size > 1 else mu[0])
         keys[p] = price * np.sqrt(keys[p])
         total += keys[p]
     if not (np.isfinite(total) and np.isfinite(largest_mu)):
-        return count
-    nearest = least(keys[:count])
-    level = _threshold(keys[:count], nearest, _ROUGH)
+        return count, real(np.inf)
+    level = _threshold(keys[:count], least(keys[:count]) + real(1), _ROUGH)
     rounding = (values.size + 8 + 16 * count) * limits.eps
     error = rounding * (level + 1.0) + _ROUGH
     error += largest_mu * np.sqrt(limits.tiny / limits.eps)
-    return keep_below(real(level + 2.0 * error), keys, count, candidates)
+    limit = real(level + 2.0 * error)
+    return keep_below(limit, keys, count, candidates), limit
 
 
 @jit(inner=True)
 def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
-    """Anchors that may have a positive weight; returns how many there are.
+    """Anchors that may have a positive weight.
 
-    The threshold lambda, the root of sum (lambda - u)+^2 = 1, is found by Newton's
-    method in the precision of the products, ``keys`` being room for u. It is at most
-    the smallest u + 1, beyond which no anchor is looked at again, and moves by no more
-    than the largest error of a u, so that an active anchor lies no further than twice
-    that error above it. Where something is not finite all are candidates.
+    Returns how many there are, and a number that lambda is not above: lambda, the root
+    of sum (lambda - u)+^2 = 1, is found by Newton's method in the precision of the
+    products, ``keys`` being room for u. It is at most the smallest u + 1, beyond which
+    no anchor is looked at again, and moves by no more than the largest error of a u, so
+    that an active anchor lies no further than twice that error above it. Where
+    something is not finite all are candidates.
     """
     norms, largest_norm, n_features = lengths
     m = keys.size
@@ -355,7 +390,7 @@ def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
         keys[j] = u
         total += u
     if not (np.isfinite(total) and np.isfinite(bound) and np.isfinite(largest_mu)):
-        return _numbers_below(real(np.inf), keys, candidates)
+        return _numbers_below(real(np.inf), keys, candidates), real(np.inf)
     nearest = least(keys)
     # An error e of a squared distance is one of sqrt(e), or of e / d, of d; and no d
     # is below the smallest u over the largest mu.
@@ -367,8 +402,9 @@ def _choose_active(values, products, lengths, mu, largest_mu, keys, candidates):
     count = _numbers_below(real(highest + 2.0 * error), keys, candidates)
     for p in range(count):
         keys[p] = keys[candidates[p]]
-    level = _threshold(keys[:count], nearest, _ROUGH)
-    return keep_below(real(level + 2.0 * error), keys, count, candidates)
+    level = _threshold(keys[:count], highest, _ROUGH)
+    limit = real(level + 2.0 * error)
+    return keep_below(limit, keys, count, candidates), limit
 
 
 @jit(inner=True)
@@ -383,24 +419,33 @@ def _keep_active(level, u, count, chosen):
 
 
 @jit(inner=True)
-def _weigh_active(u, chosen, weights):
+def _level(u):
+    """Lambda where all of some u lie below it (eq. 11), and the sum of these."""
+    total, squares = 0.0, 0.0
+    for p in range(u.size):
+        total += u[p]
+        squares += u[p] * u[p]
+    k = u.size
+    return (total + np.sqrt(max(k + total * total - k * squares, 0.0))) / k, total
+
+
+@jit(inner=True)
+def _weigh_active(u, limit, chosen, weights):
     """Adaptive weights of the chosen anchors, in any order; returns how many have one.
 
-    The u are relative to the smallest. Newton's method only tells which of them may lie
-    below lambda, which then follows from these alone (eq. 11): weights do not depend,
-    in any bit, on what else was looked at.
+    The u are relative to the smallest, and lambda is not above ``limit``. Where not all
+    of them lie below lambda, Newton's method tells which do. Lambda then follows from
+    these alone: weights do not depend, in any bit, on what else was looked at.
     """
-    level = _threshold(u, 0.0, _FINE)
-    k, kept = u.size + 1, _keep_active(level, u, u.size, chosen)
-    total = 0.0
-    while kept < k:
-        k = kept
-        total, squares = 0.0, 0.0
-        for p in range(k):
-            total += u[p]
-            squares += u[p] * u[p]
-        level = (total + np.sqrt(max(k + total * total - k * squares, 0.0))) / k
-        kept = _keep_active(level, u, k, chosen)
+    k = u.size
+    level, total = _level(u)
+    if not largest(u) < level:
+        level = _threshold(u, min(limit, 1.0), _FINE) + _FINE
+        kept, k = _keep_active(level, u, k, chosen), k + 1
+        while kept < k:
+            k = kept
+            level, total = _level(u[:k])
+            kept = _keep_active(level, u, k, chosen)
     for p in range(k):
         weights[p] = (level - u[p]) / (k * level - total)
     return k
@@ -429,44 +474,48 @@ def adaptive_codes(rows, products, probes, anchors, norms, mu, out):
     out : ActiveAnchors
         Output.
     """
+    m = len(anchors)
+    room = ActiveRoom(
+        np.empty(m), np.empty(m), np.empty(m, np.int64), all_anchors(m),
+        np.empty(m, anchors.dtype), _of_each(mu, m, anchors.dtype),
+        _of_each(norms, m, anchors.dtype),
+    )  # fmt: skip
+    _adaptive_codes(rows, products, probes, anchors, norms, mu, room, out)
+
+
+@jit(inner=True)
+def _adaptive_codes(rows, products, probes, anchors, norms, mu, room, out):
     counts, nearest, weights, distances = out
-    m, n_features = anchors.shape
-    filled = 0
-    keys, us = np.empty(m), np.empty(m)
-    chosen = np.empty(m, np.int64)
-    candidates = all_anchors(m)
-    n_candidates = m
-    rough = np.empty(m, anchors.dtype)
-    rough_mu = _of_each(mu, m, anchors.dtype)
-    rough_norms = _of_each(norms, m, anchors.dtype)
-    lengths = AnchorLengths(rough_norms, np.sqrt(largest(norms)), n_features)
+    found, us, chosen, candidates, rough, rough_mu, rough_norms = room
+    filled, n_candidates = 0, len(anchors)
+    lengths = AnchorLengths(rough_norms, np.sqrt(largest(norms)), anchors.shape[1])
     farthest = np.finfo(distances.dtype).max
     largest_mu = largest(mu)
+    limit = anchors.dtype.type(np.inf)
     for i in range(n_rows(rows)):
         values, indices = get_row(rows, i)
         if probes.nearest.size > 0:
-            n_candidates = _active_in_sight(
+            n_candidates, limit = _active_in_sight(
                 values, probes, i, mu, largest_mu, candidates, rough
             )
         elif products.size > 0:
-            n_candidates = _choose_active(
+            n_candidates, limit = _choose_active(
                 values, products[i], lengths, rough_mu, largest_mu, rough, candidates
             )
-        all_distances(values, indices, anchors, norms, candidates, n_candidates, keys)
+        all_distances(values, indices, anchors, norms, candidates, n_candidates, found)
         for p in range(n_candidates):
             price = mu[candidates[p]] if mu.size > 1 else mu[0]
-            us[p], chosen[p] = min(price * keys[p], farthest), p
+            us[p], chosen[p] = min(price * found[p], farthest), p
         u = us[:n_candidates]
         first = least(u)
         for p in range(n_candidates):
             u[p] -= first
-        own = slice(filled, filled + n_candidates)
-        js, gs, ds = nearest[own], weights[own], distances[own]
-        k = _weigh_active(u, chosen, gs)
+        js, gs, ds = nearest[filled:], weights[filled:], distances[filled:]
+        k = _weigh_active(u, limit - first, chosen, gs)
         counts[i] = k
         filled += k
         for q in range(k):
-            j, g, d = candidates[chosen[q]], gs[q], min(keys[chosen[q]], farthest)
+            j, g, d = candidates[chosen[q]], gs[q], min(found[chosen[q]], farthest)
             p = q
             while p > 0 and js[p - 1] > j:
                 js[p], gs[p], ds[p] = js[p - 1], gs[p - 1], ds[p - 1]
