@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from locallin.engine.parallel import in_threads, row_blocks
+from locallin.engine.parallel import Buffers, in_threads, row_blocks
 from locallin.kernels.coding import (
     ADAPTIVE,
     ActiveAnchors,
@@ -29,6 +29,8 @@ from locallin.kernels.rows import Codes, Rows, squared_row_norms
 # Rows that go through the kernels together: their products with the anchors
 # stay in the cache, and each anchor meets enough of them.
 BLOCK = 1024
+# What a block needs while it is encoded.
+_buffers = Buffers()
 # Below this many rows a product with all anchors does not pay.
 _FEW_ROWS = 8
 
@@ -261,9 +263,13 @@ def _adaptive(rows, state: CodingState, n_jobs) -> tuple[Codes, np.ndarray]:
     most = m if groups is None else _most_in_sight(probes)
 
     def encode_block(block, start, stop):
-        size = stop - start
-        entries = (np.empty(size * most, kind) for kind in (np.int32, dtype, dtype))
-        found = ActiveAnchors(np.empty(size, np.int64), *entries)
+        size, room = stop - start, ((stop - start) * most,)
+        found = ActiveAnchors(
+            np.empty(size, np.int64),
+            _buffers.get("nearest", room, np.int32),
+            _buffers.get("weights", room, dtype),
+            _buffers.get("distances", room, dtype),
+        )
         adaptive_codes(
             block, _rough_products(block, anchors, pays),
             _part(probes, slice(start, stop)), anchors, norms, bandwidth, found,
@@ -324,8 +330,15 @@ def _comparison(
 
 
 def _rough_products(rows: Rows, anchors: np.ndarray, pays: bool) -> np.ndarray:
-    """Products from which kernels choose candidates; none where they do not pay."""
-    return products(rows, anchors) if pays else np.empty((0, 0), anchors.dtype)
+    """Products from which kernels choose candidates; none where they do not pay.
+
+    They last until the thread asks for the next ones.
+    """
+    if not pays:
+        return np.empty((0, 0), anchors.dtype)
+    dtype = np.result_type(rows.data, anchors)
+    room = _buffers.get("products", (count_rows(rows), len(anchors)), dtype)
+    return products(rows, anchors, room)
 
 
 def _codes(nearest: np.ndarray, weights: np.ndarray) -> Codes:

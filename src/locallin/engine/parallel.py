@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache
 from itertools import pairwise
+from math import prod
 from queue import SimpleQueue
 from threading import Thread, local
 from typing import Any
@@ -13,6 +14,9 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController
+
+# Bytes of a buffer that is kept; larger ones are made anew.
+_MOST_KEPT = 1 << 26
 
 # Looking for the loaded libraries takes a millisecond; they do not change.
 _thread_pools = cache(ThreadpoolController)
@@ -125,22 +129,22 @@ class Buffers(local):
     """Memory for what is soon forgotten, in each thread its own and the same again.
 
     Fresh memory for every small step costs as much as the step where the allocator
-    gives it back at once, as it does on dask's workers.
+    gives it back at once, as it does on dask's workers, and for large arrays.
     """
 
     def __init__(self):
         self._rooms: dict = {}
 
-    def get(self, name: str, shape: tuple[int, int], dtype) -> np.ndarray:
+    def get(self, name: str, shape: tuple[int, ...], dtype) -> np.ndarray:
         """An array of any values, until the name is used again."""
-        n_rows, n_columns = shape
-        room = self._rooms.get((name, n_columns, dtype))
-        if room is None or len(room) < n_rows:
-            size = n_rows if room is None else max(n_rows, 2 * len(room))
-            room = self._rooms[name, n_columns, dtype] = np.empty(
-                (size, n_columns), dtype
-            )
-        return room[:n_rows]
+        size = prod(shape)
+        room = self._rooms.get((name, dtype))
+        if room is None or len(room) < size:
+            most = size if room is None else max(size, 2 * len(room))
+            room = np.empty(most, dtype)
+            if room.nbytes <= _MOST_KEPT:
+                self._rooms[name, dtype] = room
+        return room[:size].reshape(shape)
 
 
 def in_threads(
