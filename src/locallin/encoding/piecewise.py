@@ -1,7 +1,8 @@
 """Numbers as positions within bins, for models that are linear in what they see."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -356,15 +357,25 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = self._take(X, reset=False)
-        state = self.kernel_state(X.dtype)
-        out = np.empty((X.shape[0], len(state.origins)), X.dtype)
-        if not sparse.issparse(X):
-            encode_block(read_only(X), state, out)
-            return out
-        for start, stop in row_blocks(X.shape[0], BLOCK):
-            block = X[start:stop].toarray()
-            encode_block(read_only(block), state, out[start:stop])
-        return out
+        return self.row_encoder(X.dtype)(X)
+
+    def row_encoder(self, dtype) -> Callable[[Any], np.ndarray]:
+        """Get what encodes rows that have been checked, without asking them again.
+
+        For loops over blocks of rows: what is the same for all of them is done once.
+
+        Parameters
+        ----------
+        dtype : numpy.float32 or numpy.float64
+            Type of the rows.
+
+        Returns
+        -------
+        callable
+            Makes what ``transform`` does of dense C-ordered or CSR rows of this type,
+            with as many features as in training.
+        """
+        return partial(_encode, self.kernel_state(dtype), self.n_features_in_)
 
     def inverse_transform(self, X):
         """Get the values back from their components.
@@ -491,6 +502,20 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         ends[1] = 1
         ends[:, ~is_flag] = self.edges_[right - 1], self.edges_[right]
         return ends[0], ends[1]
+
+
+def _encode(state: Encoding, n_features: int, X) -> np.ndarray:
+    """Rows behind an encoder."""
+    if X.shape[1] != n_features:  # kernels check no bounds
+        raise ValueError(f"X has {X.shape[1]} features, not {n_features}.")
+    out = np.empty((X.shape[0], len(state.origins)), X.dtype)
+    if not sparse.issparse(X):
+        encode_block(read_only(X), state, out)
+        return out
+    for start, stop in row_blocks(X.shape[0], BLOCK):
+        block = X[start:stop].toarray()
+        encode_block(read_only(block), state, out[start:stop])
+    return out
 
 
 def _columns(X):

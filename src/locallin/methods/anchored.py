@@ -26,7 +26,13 @@ from locallin.kernels.predict import csr_scores, dense_scores, mix
 from locallin.kernels.rows import Codes, Rows
 from locallin.methods.base import EpochClassifier
 from locallin.methods.growing import grow_for
-from locallin.methods.preparation import FitInput, LearningRows, Rules, row_views
+from locallin.methods.preparation import (
+    FitInput,
+    LearningRows,
+    Rules,
+    block_views,
+    row_views,
+)
 from locallin.methods.skeleton import EpochEstimator, validated_rows
 from locallin.solvers.convex import Problem, find_step
 
@@ -196,9 +202,10 @@ class AnchoredEstimator(EpochEstimator):
 
     def _in_coded_blocks(self, X, function) -> np.ndarray:
         """Apply ``function`` to (codes, feature rows) of blocks of validated X."""
+        views = block_views(self, X.dtype)
 
         def block(part):
-            anchor_rows, model_rows = map(as_rows, row_views(self, part))
+            anchor_rows, model_rows = map(as_rows, views(part))
             return function(self.coding_.encode(anchor_rows), model_rows)
 
         return self._in_blocks(X, block)

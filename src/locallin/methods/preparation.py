@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from locallin.coding import (
     InverseDistanceCoding,
     SoftAssignmentCoding,
 )
+from locallin.encoding import PiecewiseLinearEncoder
 from locallin.engine.input import sound_matrix
 from locallin.engine.matrix import BLOCK, as_rows, find_nearest
 from locallin.engine.parallel import row_blocks
@@ -300,6 +302,16 @@ def mapped_rows(feature_map, X):
     )
 
 
+def row_mapper(feature_map, dtype) -> Callable[[Any], Any]:
+    """What a feature map makes of blocks of validated rows of this type.
+
+    Of an encoder of the library's own it is known what it returns.
+    """
+    if isinstance(feature_map, PiecewiseLinearEncoder):
+        return feature_map.row_encoder(dtype)
+    return partial(mapped_rows, feature_map)
+
+
 class MappedRows:
     """The rows of a feature map, made when they are asked for.
 
@@ -307,13 +319,13 @@ class MappedRows:
     """
 
     def __init__(self, feature_map, X):
-        self._feature_map, self._X = feature_map, X
-        first = mapped_rows(feature_map, X[:1])
+        self._map, self._X = row_mapper(feature_map, X.dtype), X
+        first = self[:1]
         self.shape = X.shape[0], first.shape[1]
         self.dtype = first.dtype
 
     def __getitem__(self, chosen):
-        return mapped_rows(self._feature_map, self._X[chosen])
+        return self._map(self._X[chosen])
 
     def blocks(self) -> Iterator:
         """All rows, a block at a time."""
@@ -325,6 +337,10 @@ def views_of(estimator, X, in_batches: bool = False) -> tuple:
     mapped, feature_map = X, estimator.feature_map_
     if feature_map is not None:
         mapped = (MappedRows if in_batches else mapped_rows)(feature_map, X)
+    return _two_views(estimator, X, mapped)
+
+
+def _two_views(estimator, X, mapped) -> tuple:
     anchor_view = mapped if estimator.coding_space == "mapped" else X
     if estimator.local_model == "constant":
         return anchor_view, np.empty((X.shape[0], 0), X.dtype)
@@ -336,6 +352,20 @@ def row_views(estimator, X, in_batches: bool = False) -> tuple:
     views = views_of(estimator, X, in_batches)
     if estimator.feature_map_ is not None:
         _check_widths(estimator, *views)
+    return views
+
+
+def block_views(estimator, dtype) -> Callable[[Any], tuple]:
+    """The same of blocks of validated rows of this type, one after the other."""
+    if estimator.feature_map_ is None:
+        return lambda block: _two_views(estimator, block, block)
+    mapper = row_mapper(estimator.feature_map_, dtype)
+
+    def views(block) -> tuple:
+        seen = _two_views(estimator, block, mapper(block))
+        _check_widths(estimator, *seen)
+        return seen
+
     return views
 
 
