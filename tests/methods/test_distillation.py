@@ -119,7 +119,7 @@ def test_groups_are_held_out_together(n_rows):
     given = TrainingRows(X, y, ClassTask(np.arange(3)), np.ones(n_rows), 0, groups)
     choosing = Choosing(given, None, 1, np.inf, None)
     assert choosing._hold_out()
-    for seen, held in choosing._splits:
+    for seen, held in choosing._parts.splits:
         assert not set(groups[seen]) & set(groups[held])
         assert len(held) > n_rows / 8
     model = LocallyLinearClassifier(1, time_limit=0.01, n_members=1, random_state=0)

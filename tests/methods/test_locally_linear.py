@@ -27,6 +27,7 @@ from locallin.engine.progress import ending_by
 from locallin.inspection import explain
 from locallin.methods import last_fit
 from locallin.methods.choosing import Choosing, Trial
+from locallin.methods.parts import Parts
 from locallin.methods.settings import Choice, TrainingRows, new_member
 from locallin.methods.tasks import ClassTask
 
@@ -233,7 +234,7 @@ def test_a_choice_is_left_for_more_than_chance():
     rows = TrainingRows(scores, labels, task, np.ones(400), 0)
     search = Choosing(rows, None, 1, np.inf, None)
     assert search._hold_out()
-    held = search._held()
+    held = search._parts.held
 
     def made(s):
         figures, costs = task.judge(s[held], labels[held], np.ones(400))
@@ -251,20 +252,20 @@ def choosing_by(monkeypatch, name: str, costs: dict) -> tuple[Choosing, Trial]:
     rows = TrainingRows(np.zeros((16_000, 1)), np.zeros(16_000, int), None,
                         np.ones(16_000), 0)  # fmt: skip
     choosing = Choosing(rows, None, 1, np.inf, None)
-    choosing._splits = [(np.arange(12_000), np.arange(100))]
-    choosing._rows = rows
+    splits = [(np.arange(12_000), np.arange(100))]
+    choosing._parts = Parts(rows, splits, None, None)
     start = Trial(Choice("multinomial"), 1, {}, 0.0, 1.0, np.ones(100))
 
     def attempt(self, choice, end=np.inf):
         cost = costs.get(getattr(choice, name), 2.0)
         held = cost + noise * (choice != start.choice)
         trial = Trial(choice, 1, {}, 0.0, cost, held - held.mean() + cost)
-        self.trials.append(trial)
+        self._parts.trials.append(trial)
         return trial
 
     monkeypatch.setattr(Choosing, "_try", attempt)
     monkeypatch.setattr(Choosing, "_n_weights", lambda _, choice: choice.n_anchors)
-    choosing.trials.append(start)
+    choosing._parts.trials.append(start)
     return choosing, start
 
 
@@ -290,6 +291,32 @@ def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, exp
     assert choosing._grow(start).choice.n_anchors == expected
 
 
+@pytest.mark.parametrize("in_time", [True, False])
+def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time):
+    monkeypatch.setattr("locallin.methods.choosing._ROWS", {1: 300})
+    X = np.random.RandomState(0).uniform(-2, 2, size=(2000, 2))
+    y = (np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2 > 0
+    rows = TrainingRows(X, y.astype(int), ClassTask(np.arange(2)), np.ones(2000), 0)
+    choosing = Choosing(rows, None, 1, np.inf, None)
+    assert choosing._hold_out()
+    choosing._tell = lambda trial: False
+    first = choosing._try(Choice("multinomial", n_bins=0, n_anchors=4))
+    few = choosing._parts
+    if not in_time:
+        monkeypatch.setattr(Choosing, "_end", lambda *_: -np.inf)
+        monkeypatch.setattr(Choosing, "_has_time", lambda *_: True)
+    best = choosing._look_at_more_rows(first)
+    if in_time:
+        assert best.choice.n_anchors > 4
+        assert len(choosing._parts.rows) == 2000
+        assert len(choosing.trials) > len(choosing._parts.trials) > 1
+        assert choosing._look_at_more_rows(best) is best
+    else:
+        assert best is first
+        assert choosing._parts is few
+        assert choosing.trials == [first]
+
+
 @pytest.mark.parametrize(
     ("costs", "expected", "n_tried"),
     [
@@ -301,7 +328,7 @@ def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, exp
 def test_bins_become_finer_as_long_as_they_gain(monkeypatch, costs, expected, n_tried):
     choosing, start = choosing_by(monkeypatch, "n_bins", costs)
     assert choosing._finer(start).choice.n_bins == expected
-    assert len(choosing.trials) == 1 + n_tried
+    assert len(choosing._parts.trials) == 1 + n_tried
 
 
 @pytest.mark.parametrize(

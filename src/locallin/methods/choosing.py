@@ -25,8 +25,11 @@ from locallin.methods.settings import (
     usual_choice,
 )
 
-# Rows that are looked at, by effort.
+# Rows that are looked at, by effort; and those that tell in the end whether more rows
+# bear richer models, where there are more by such a factor.
 _ROWS = {1: 20_000, 2: 60_000}
+_MORE_ROWS = {1: 100_000, 2: 300_000}
+_MANY_MORE = 1.25
 # More bins that are tried, and rows that a part needs for them.
 _FINER = 32, 128
 _ROWS_FOR_BINS = 2000
@@ -133,7 +136,6 @@ class Choosing:
         self._task = rows.task
         self._deadline, self._n_jobs, self._fits_all = deadline, n_jobs, fits_all
         self._stopped = False
-        self._scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list[Trial] = []
 
     def run(self, tell: Callable[[Trial], bool], n_members: int | None) -> Chosen:
@@ -148,14 +150,15 @@ class Choosing:
             usual = usual_choice(self._all.n_planned, self._task.losses[0])
             return Chosen(narrow(usual, self._all.X), most, None, None)
         self._tell = tell
-        best = self._search()
+        best = self._look_at_more_rows(self._search())
         if most > 1 and self._has_time(best):
             mean = self._best_mean(best, most)
             worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
-            few = len(self._rows) <= _ROWS_FOR_MEMBERS
+            few = len(self._parts.rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
-        scores, held = self._scores[best.choice, best.n_members], self._held()
-        held_out = scores[held], self._rows.y[held], self._rows.weights[held]
+        scores, held = self._parts.scores[best.choice, best.n_members], self._parts.held
+        rows = self._parts.rows
+        held_out = scores[held], rows.y[held], rows.weights[held]
         choice = self._in_time(self._for_all_rows(best.choice), best)
         return Chosen(choice, n_members or best.n_members, best, held_out)
 
@@ -176,14 +179,13 @@ class Choosing:
         drawn = held_out_splits(self._all, _ROWS[self._effort])
         if drawn is None:
             return False
-        self._rows, self._splits = drawn
         self._parts = Parts(*drawn, self._encoder, self._n_jobs)
         # Columns have to vary in every part to learn from.
         return all(part.X.shape[1] for part in self._parts.of(self._first()))
 
     def _first(self) -> Choice:
         """What is tried first."""
-        return narrow(Choice(self._task.losses[0]), self._rows.X)
+        return narrow(Choice(self._task.losses[0]), self._parts.rows.X)
 
     def _search(self) -> Trial:
         best = self._screen(self._try(self._first()))
@@ -205,7 +207,7 @@ class Choosing:
             few = (best.choice.n_columns or inf) <= _FEW_COLUMNS
             return self._better(best, n_bins=Choice.n_bins) if few else best
         best = self._simpler(best, n_bins=0)
-        if best.choice.n_bins and len(self._splits[0][0]) >= _ROWS_FOR_BINS:
+        if best.choice.n_bins and len(self._parts.splits[0][0]) >= _ROWS_FOR_BINS:
             best = self._finer(best)
         return best
 
@@ -214,7 +216,7 @@ class Choosing:
         if not self._parts.are_ours or not self._has_time(best):
             return best
         n_columns = min(len(ranking.columns) for ranking in self._parts.rankings)
-        by = _VERY_SURE if self._all.n_planned > len(self._rows) else _SURE
+        by = _VERY_SURE if self._all.n_planned > len(self._parts.rows) else _SURE
         failures = 0
         while n_columns >= _LEAST_SCREENED and failures < 2:
             n_columns = (n_columns + 1) // 2
@@ -237,10 +239,14 @@ class Choosing:
 
     def _grow(self, best: Trial) -> Trial:
         """Fewer local models, or more as long as they gain."""
-        start = best.choice.n_anchors
-        if start > 4:
+        if best.choice.n_anchors > 4:
             best = self._simpler(best, n_anchors=4)
-        for n_anchors in (4, 64, 256, 1024):
+        return self._grow_to(best, (4, 64, 256, 1024))
+
+    def _grow_to(self, best: Trial, numbers: tuple[int, ...]) -> Trial:
+        """More local models, as long as they gain."""
+        start = best.choice.n_anchors
+        for n_anchors in numbers:
             n_anchors = min(n_anchors, self._most_anchors())
             if n_anchors <= start or n_anchors < 2 * best.choice.n_anchors:
                 continue
@@ -278,6 +284,26 @@ class Choosing:
                 best = self._better(best, n_bins=2 * best.choice.n_bins)
         return best
 
+    def _look_at_more_rows(self, best: Trial) -> Trial:
+        """More local models or passes, where more rows than were looked at say so."""
+        few = self._parts
+        if len(self._all) < _MANY_MORE * len(few.rows) or not self._has_time(best):
+            return best
+        end = self._end(best)
+        drawn = held_out_splits(self._all, _MORE_ROWS[self._effort])
+        if drawn is None:
+            return best
+        choice = self._for_rows(best.choice, len(drawn[0]))
+        self._parts = Parts(*drawn, self._encoder, self._n_jobs)
+        try:
+            best = self._try(choice, end)
+        except _OutOfTime:
+            self._parts = few
+            return best
+        n_anchors = best.choice.n_anchors
+        best = self._grow_to(best, (4 * n_anchors, 16 * n_anchors, 64 * n_anchors))
+        return self._better(best, passes=20)
+
     def _better(self, best: Trial, *, by: float = _CHANCE, **settings) -> Trial:
         """The best so far, or what it is with other settings if that is better."""
         choice = replace(best.choice, **settings)
@@ -295,7 +321,7 @@ class Choosing:
 
     def _is_better(self, trial: Trial, best: Trial, by: float) -> bool:
         """Whether the rows say so, by that many standard errors of the difference."""
-        weights = self._held_weights()
+        weights = self._parts.held_weights
         gains = best.costs - trial.costs
         return weights @ gains > by * standard_error(gains, weights)
 
@@ -313,10 +339,10 @@ class Choosing:
             return 0.0
         trial = self._trial_of(tried)
         assert trial is not None
-        rows = len(self._all) / sum(len(seen) for seen, _ in self._splits)
+        rows = len(self._all) / sum(len(seen) for seen, _ in self._parts.splits)
         anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
         threads = workers_for(self._parts.of(tried)[0].X, self._n_jobs)
-        side_by_side = min(threads, len(self._splits))
+        side_by_side = min(threads, len(self._parts.splits))
         return _SLOWER * trial.seconds * side_by_side * rows * anchors
 
     def _in_time(self, choice: Choice, best: Trial) -> Choice:
@@ -330,7 +356,7 @@ class Choosing:
 
     def _trial_of(self, choice: Choice) -> Trial | None:
         """The trial of one model with these settings, if there was one."""
-        return next((t for t in self.trials if t.choice == choice), None)
+        return next((t for t in self._parts.trials if t.choice == choice), None)
 
     def _try(self, choice: Choice, end: float = inf) -> Trial:
         """Judge a choice by held-out rows; _OutOfTime where it takes until the end."""
@@ -356,7 +382,7 @@ class Choosing:
 
     def _most_anchors(self) -> int:
         """Local models that there are rows for."""
-        return min(_MOST_ANCHORS, len(self._splits[0][0]) // 12)
+        return min(_MOST_ANCHORS, len(self._parts.splits[0][0]) // 12)
 
     def _try_members(self, best: Trial, choice: Choice, n_members: int) -> Trial:
         """The mean of members, of which the first has been tried, or is now."""
@@ -367,28 +393,25 @@ class Choosing:
         seeds = member_seeds(self._all.seed, n_members - 1)
         more = self._held_scores(choice, seeds, end)
         return self._note(
-            choice, n_members, sum(more, self._scores[choice, 1]) / n_members, began
+            choice,
+            n_members,
+            sum(more, self._parts.scores[choice, 1]) / n_members,
+            began,
         )
 
     def _note(self, choice: Choice, n_members: int, scores, began: float) -> Trial:
-        self._scores[choice, n_members] = scores
-        held, weights = self._held(), self._held_weights()
-        figures, costs = self._task.judge(scores[held], self._rows.y[held], weights)
+        parts = self._parts
+        parts.scores[choice, n_members] = scores
+        held, weights = parts.held, parts.held_weights
+        figures, costs = self._task.judge(scores[held], parts.rows.y[held], weights)
         trial = Trial(
             choice, n_members, figures, time.monotonic() - began,
             float(weights @ costs), costs,
         )  # fmt: skip
+        parts.trials.append(trial)
         self.trials.append(trial)
         self._stopped |= self._tell(trial)
         return trial
-
-    def _held(self) -> np.ndarray:
-        """The rows that are held out, in the order in which they are."""
-        return np.concatenate([held for _, held in self._splits])
-
-    def _held_weights(self) -> np.ndarray:
-        weights = self._rows.weights[self._held()]
-        return weights / weights.sum(dtype=float)
 
     def _held_scores(
         self, choice: Choice, seeds: list[int], end: float, shared_anchors: bool = False
@@ -397,8 +420,9 @@ class Choosing:
 
         Parts are learned from side by side, and so are seeds, where that pays.
         """
-        parts = list(zip(self._splits, self._parts.of(choice), strict=True))
-        found = [np.zeros((len(self._rows), self._task.n_scores)) for _ in seeds]
+        parts = list(zip(self._parts.splits, self._parts.of(choice), strict=True))
+        shape = len(self._parts.rows), self._task.n_scores
+        found = [np.zeros(shape) for _ in seeds]
         tasks = [(i, seed, *pair) for i, seed in enumerate(seeds) for pair in parts]
         threads = workers_for(parts[0][1].X, self._n_jobs)
         n_jobs = max(1, threads // len(tasks)) if threads > 1 else self._n_jobs
@@ -425,8 +449,11 @@ class Choosing:
         return found
 
     def _for_all_rows(self, choice: Choice) -> Choice:
+        return self._for_rows(choice, self._all.n_planned)
+
+    def _for_rows(self, choice: Choice, n_rows: int) -> Choice:
         """More rows than were looked at bear more local models."""
-        share = np.sqrt(self._all.n_planned / len(self._rows))
+        share = np.sqrt(n_rows / len(self._parts.rows))
         if choice.n_anchors < 16 or share <= 1.0:
             return choice
         return replace(

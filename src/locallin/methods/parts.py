@@ -97,17 +97,34 @@ class Held:
 
 
 class Parts:
-    """The two parts of every split, encoded as a choice asks for."""
+    """The two parts of every split, encoded as a choice asks for.
+
+    ``trials`` are those that were made with them, and ``scores`` what these gave the
+    held-out rows, by choice and number of members.
+    """
 
     def __init__(self, rows: TrainingRows, splits: Splits, encoder, n_jobs):
-        self._rows, self._splits = rows, splits
+        self.rows, self.splits = rows, splits
         self._encoder, self._n_jobs = encoder, n_jobs
         self._encoded: dict[tuple[int, int | None], list[Held]] = {}
+        self.scores: dict[tuple[Choice, int], np.ndarray] = {}
+        self.trials: list = []
+
+    @property
+    def held(self) -> np.ndarray:
+        """The rows that are held out, in the order in which they are."""
+        return np.concatenate([held for _, held in self.splits])
+
+    @property
+    def held_weights(self) -> np.ndarray:
+        """Their weights, which add up to one."""
+        weights = self.rows.weights[self.held]
+        return weights / weights.sum(dtype=float)
 
     @property
     def are_ours(self) -> bool:
         """Whether how columns are encoded is ours to choose."""
-        return self._encoder is None and not sparse.issparse(self._rows.X)
+        return self._encoder is None and not sparse.issparse(self.rows.X)
 
     def have_numbers(self, choice: Choice) -> bool:
         """Whether there is something that we may put into bins."""
@@ -119,12 +136,12 @@ class Parts:
         key = choice.n_bins, choice.n_columns
         if key not in self._encoded:
             self._encoded[key] = [
-                self._encode(number, choice) for number in range(len(self._splits))
+                self._encode(number, choice) for number in range(len(self.splits))
             ]
         return self._encoded[key]
 
     def _encode(self, number: int, choice: Choice) -> Held:
-        part, other = map(self._rows.take, self._splits[number])
+        part, other = map(self.rows.take, self.splits[number])
         ignore = None
         if choice.n_columns is not None:
             ignore = self.rankings[number].left_out(choice.n_columns)
@@ -139,6 +156,6 @@ class Parts:
     def rankings(self) -> list[Ranking]:
         """Columns of each part to learn from, those first that tell most of y."""
         return [
-            ranked_columns(self._rows.take(seen), self._n_jobs)
-            for seen, _ in self._splits
+            ranked_columns(self.rows.take(seen), self._n_jobs)
+            for seen, _ in self.splits
         ]
