@@ -100,6 +100,8 @@ def test_a_full_disk_leaves_the_last_model_and_checkpoint(tmp_path, full_disk):
     path = tmp_path / "model.skops"
     save({"model": 1}, path)
     model = LLSVMClassifier(60, max_iter=2, tol=None, random_state=0).fit(X, y)
+    # Kernels that are compiled on a full disk cannot be kept, and say so.
+    SAPLClassifier(60, random_state=0).fit_stream((X, y), buffer_size=100)
     full_disk()
     with pytest.raises(OSError, match=r"model\.skops"):
         save(model, path)

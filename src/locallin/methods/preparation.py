@@ -305,9 +305,11 @@ def mapped_rows(feature_map, X):
 def row_mapper(feature_map, dtype) -> Callable[[Any], Any]:
     """What a feature map makes of blocks of validated rows of this type.
 
-    Of an encoder of the library's own it is known what it returns.
+    Of an encoder of the library's own it is known what it returns; a subclass may
+    have another ``transform``.
     """
-    if isinstance(feature_map, PiecewiseLinearEncoder):
+    transform = getattr(type(feature_map), "transform", None)
+    if transform is PiecewiseLinearEncoder.transform:
         return feature_map.row_encoder(dtype)
     return partial(mapped_rows, feature_map)
 
