@@ -26,7 +26,7 @@ from locallin.engine.invariants import InvalidModelError
 from locallin.engine.progress import ending_by
 from locallin.inspection import explain
 from locallin.methods import last_fit
-from locallin.methods.choosing import Choosing, Trial
+from locallin.methods.choosing import Choosing, Trial, standard_error
 from locallin.methods.parts import Parts
 from locallin.methods.settings import Choice, TrainingRows, new_member
 from locallin.methods.tasks import ClassTask
@@ -329,6 +329,22 @@ def test_bins_become_finer_as_long_as_they_gain(monkeypatch, costs, expected, n_
     choosing, start = choosing_by(monkeypatch, "n_bins", costs)
     assert choosing._finer(start).choice.n_bins == expected
     assert len(choosing._parts.trials) == 1 + n_tried
+
+
+@pytest.mark.parametrize(("cost", "expected"), [(0.7, "tree"), (0.96, "quantile")])
+def test_bins_follow_the_target_where_that_is_no_chance(monkeypatch, cost, expected):
+    choosing, start = choosing_by(monkeypatch, "bins", {"quantile": 2.0, "tree": cost})
+    assert choosing._choose_bins(start).choice.bins == expected
+    gains = start.costs - choosing._parts.trials[-1].costs
+    chance = standard_error(gains, np.full(100, 0.01))
+    assert (gains.mean() > chance) == (expected == "tree")
+
+
+def test_narrow_steps_are_found_by_bins_that_follow_the_target():
+    X = np.random.RandomState(0).exponential(size=(1500, 2))
+    y = (X[:, 0] > 2.9) & (X[:, 0] < 3.3) | (X[:, 1] > 3.2) & (X[:, 1] < 3.8)
+    model = LocallyLinearClassifier(random_state=0).fit(X, y)
+    assert model.chosen_["bins"] == model.encoder_.strategy == "tree"
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ _MOST_ANCHORS = 1024
 _LEAST_SCREENED = 4
 _FEW_COLUMNS = 100
 # Standard errors by which fewer columns have to be better, as several numbers are
-# tried; and where there are more rows than are looked at: what tells little to some may
-# tell something to all.
+# tried, and bins that follow the target, as these can follow its noise; and where there
+# are more rows than are looked at: what tells little to some may tell something to all.
 _SURE, _VERY_SURE = 1.0, 2.0
 # Weights of a model from which on more local models, as they cost memory and time, have
 # to save a part of the cost: so much for four times as many.
@@ -202,14 +202,15 @@ class Choosing:
         return self._refine(best)
 
     def _choose_bins(self, best: Trial) -> Trial:
-        """No bins, or more of them; some where few of many columns are left."""
+        """No bins, more of them, or others; some where few of many columns are left."""
         if not best.choice.n_bins:
             few = (best.choice.n_columns or inf) <= _FEW_COLUMNS
             return self._better(best, n_bins=Choice.n_bins) if few else best
         best = self._simpler(best, n_bins=0)
         if best.choice.n_bins and len(self._parts.splits[0][0]) >= _ROWS_FOR_BINS:
             best = self._finer(best)
-        return best
+        n_bins = best.choice.n_bins or Choice.n_bins
+        return self._better(best, by=_SURE, n_bins=n_bins, bins="tree")
 
     def _screen(self, best: Trial) -> Trial:
         """Fewer columns as long as that gains: half of them, a quarter, and so on."""

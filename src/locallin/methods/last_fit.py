@@ -47,7 +47,7 @@ def begin_choice(rows: TrainingRows, choice: Choice, encoder, n_jobs) -> Begun:
     ignore = None
     if choice.n_columns is not None:
         ignore = ranked_columns(rows, n_jobs).left_out(choice.n_columns)
-    fitted, found = encode(rows, encoder, choice.n_bins, ignore)
+    fitted, found = encode(rows, encoder, choice, ignore)
     X = encoded_matrix(fitted, found, len(rows))
     if not X.shape[1]:
         raise ValueError(

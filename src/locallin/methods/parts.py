@@ -106,7 +106,7 @@ class Parts:
     def __init__(self, rows: TrainingRows, splits: Splits, encoder, n_jobs):
         self.rows, self.splits = rows, splits
         self._encoder, self._n_jobs = encoder, n_jobs
-        self._encoded: dict[tuple[int, int | None], list[Held]] = {}
+        self._encoded: dict[tuple[int, str, int | None], list[Held]] = {}
         self.scores: dict[tuple[Choice, int], np.ndarray] = {}
         self.trials: list = []
 
@@ -133,7 +133,7 @@ class Parts:
 
     def of(self, choice: Choice) -> list[Held]:
         """The parts as a choice has them."""
-        key = choice.n_bins, choice.n_columns
+        key = choice.n_bins, choice.bins, choice.n_columns
         if key not in self._encoded:
             self._encoded[key] = [
                 self._encode(number, choice) for number in range(len(self.splits))
@@ -145,7 +145,7 @@ class Parts:
         ignore = None
         if choice.n_columns is not None:
             ignore = self.rankings[number].left_out(choice.n_columns)
-        encoder, X = encode(part, self._encoder, choice.n_bins, ignore)
+        encoder, X = encode(part, self._encoder, choice, ignore)
         X_held = other.X if encoder is None else encoder.transform(other.X)
         return Held(
             encoder, encoded_matrix(encoder, X, len(part)), part.y, part.weights,

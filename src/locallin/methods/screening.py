@@ -7,7 +7,7 @@ from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.model_selection import train_test_split
 
-from locallin.methods.settings import TrainingRows, encode, encoded_matrix
+from locallin.methods.settings import Choice, TrainingRows, encode, encoded_matrix
 
 # Rows that are looked at, at the most.
 _MOST_ROWS = 4000
@@ -36,7 +36,8 @@ def ranked_columns(rows: TrainingRows, n_jobs) -> Ranking:
     here, and tells more where there are more of them.
     """
     rows = _some_of(rows)
-    encoder, found = encode(rows, None, 0)
+    plain = Choice(rows.task.losses[0], n_bins=0)
+    encoder, found = encode(rows, None, plain)
     X = encoded_matrix(encoder, found, len(rows))
     origins, n_columns = encoder.get_feature_origins(), len(encoder.kinds_)
     told = np.bincount(origins, _importances(rows, X, n_jobs), n_columns)

@@ -59,14 +59,16 @@ class TrainingRows:
 class Choice:
     """Settings: bins of a number (0: it is standardised), local models, penalty.
 
-    ``strength`` multiplies the penalty that the rule for the number of rows gives;
-    ``metric`` and ``loss`` are those of the local models, ``passes`` are those over
-    the rows in which they learn, and ``anchor_rate`` is the step of their anchors.
-    ``n_columns`` are the columns that are kept, None for all of them.
+    ``bins`` is where they end, as TableEncoder's ``strategy``; ``strength`` multiplies
+    the penalty that the rule for the number of rows gives; ``metric`` and ``loss`` are
+    those of the local models, ``passes`` are those over the rows in which they learn,
+    and ``anchor_rate`` is the step of their anchors. ``n_columns`` are the columns that
+    are kept, None for all of them.
     """
 
     loss: str
     n_bins: int = 8
+    bins: str = "quantile"
     n_anchors: int = 16
     strength: float = 1.0
     metric: str | None = "linear"
@@ -79,13 +81,14 @@ class Choice:
         return asdict(self)
 
 
-def new_encoder(encoder, task, n_bins: int, seed: int, ignore=None):
+def new_encoder(encoder, task, choice: Choice, seed: int, ignore=None):
     """The encoder that a choice asks for, not fitted; None for none."""
     if encoder is not None:
         return clone(encoder)
     return TableEncoder(
-        numbers="piecewise" if n_bins else task.plain_numbers,
-        n_bins=n_bins or 8,
+        numbers="piecewise" if choice.n_bins else task.plain_numbers,
+        n_bins=choice.n_bins or Choice.n_bins,
+        strategy=choice.bins,
         target_means="auto",
         target_type=task.target_type,
         ignore=ignore,
@@ -96,7 +99,7 @@ def new_encoder(encoder, task, n_bins: int, seed: int, ignore=None):
 
 
 def encode(
-    rows: TrainingRows, encoder, n_bins: int, ignore: list[int] | None = None
+    rows: TrainingRows, encoder, choice: Choice, ignore: list[int] | None = None
 ) -> tuple[Any, Any]:
     """A fitted encoder, None for sparse rows without one, and what it returns.
 
@@ -104,7 +107,7 @@ def encode(
     """
     if encoder is None and sparse.issparse(rows.X):
         return None, rows.X
-    fresh = new_encoder(encoder, rows.task, n_bins, rows.seed, ignore)
+    fresh = new_encoder(encoder, rows.task, choice, rows.seed, ignore)
     return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
 
 
