@@ -1,11 +1,10 @@
 """The one way in which this project compiles a function."""
 
 from contextlib import suppress
+from typing import Any
 
 from numba import njit
 from numba.core.registry import CPUDispatcher
-
-from locallin.kernels.borrow import BorrowingCompiler
 
 # Sums may be reordered and fused, which is what lets a dot product use vector
 # registers; NaN and infinity keep their meaning ("nnan" and "ninf" are left out).
@@ -47,7 +46,7 @@ def jit(
         inline="always" if inline else "never",
         no_cfunc_wrapper=True,
         no_cpython_wrapper=inner,
-        pipeline_class=BorrowingCompiler,
+        **_compiler(),
     )(function)
     if not isinstance(kernel, CPUDispatcher):  # NUMBA_DISABLE_JIT
         return function
@@ -55,6 +54,18 @@ def jit(
         kernel.__class__ = _Inner
     _keep_on_disk(kernel)
     return kernel
+
+
+def _compiler() -> dict[str, Any]:
+    """Our compiler, or Numba's own where its parts are not as we know them.
+
+    Kernels are slower then.
+    """
+    try:
+        from locallin.kernels.borrow import BorrowingCompiler
+    except (ImportError, AttributeError, TypeError):
+        return {}
+    return {"pipeline_class": BorrowingCompiler}
 
 
 def _keep_on_disk(kernel) -> None:
