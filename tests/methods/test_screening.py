@@ -8,7 +8,10 @@ from sklearn.datasets import make_classification, make_friedman1, make_moons
 from locallin import LocallyLinearClassifier, LocallyLinearRegressor
 from locallin.inspection import explain
 from locallin.methods import last_fit
+from locallin.methods.parts import held_out_splits
 from locallin.methods.screening import ranked_columns
+from locallin.methods.settings import TrainingRows
+from locallin.methods.tasks import ClassTask
 
 pandas = pytest.importorskip("pandas")
 
@@ -95,3 +98,38 @@ def test_categories_of_many_levels_are_kept():
         frame, frame["x2"] > 0, None, False
     )
     assert ranked_columns(rows, None).columns[:2].tolist() == [5, 2]
+
+
+def _rows(X, n_classes: int) -> TrainingRows:
+    y = np.arange(len(X)) % n_classes
+    return TrainingRows(X, y, ClassTask(np.arange(n_classes)), np.ones(len(X)), 0)
+
+
+@pytest.mark.parametrize(("n_rows", "n_classes"), [(9003, 10), (9000, 3000)])
+def test_more_classes_than_rows_of_a_part(n_rows, n_classes):
+    drawn, splits = held_out_splits(_rows(np.zeros((n_rows, 1)), n_classes), 9000)
+    ((seen, held),) = splits
+    assert len(drawn) == len(seen) + len(held) == 9000
+    assert len(held) == 2250
+    assert not set(seen) & set(held)
+
+
+def test_more_classes_than_rows_that_are_not_looked_at():
+    rows = _rows(np.random.RandomState(0).normal(size=(4003, 2)), 10)
+    assert sorted(ranked_columns(rows, None).columns) == [0, 1]
+
+
+def test_classes_have_their_share_of_what_is_drawn():
+    rows = _rows(np.zeros((1000, 1)), 4)
+    drawn, others = rows.draw(np.arange(100, 900), 200, 0)
+    assert np.bincount(rows.y[drawn]).tolist() == [50] * 4
+    assert np.array_equal(np.union1d(drawn, others), np.arange(100, 900))
+    assert (np.diff(drawn) > 0).all()
+
+
+def test_columns_that_do_not_vary_in_the_sample_are_kept():
+    X = np.zeros((9000, 3))
+    X[:2] = 1.0
+    ranking = ranked_columns(_rows(X, 2), None)
+    assert ranking.n_columns == 3
+    assert ranking.left_out(1) == []

@@ -10,7 +10,6 @@ from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
-    train_test_split,
 )
 
 from locallin.anchors import choose_anchors
@@ -32,11 +31,7 @@ def held_out_splits(
     rng = np.random.RandomState(rows.seed)
     counted = np.flatnonzero(rows.weights > 0)
     if len(counted) > most_rows:
-        drawn = train_test_split(
-            counted, train_size=most_rows, random_state=rng,
-            stratify=rows.task.strata(rows.y[counted], 2),
-        )[0]  # fmt: skip
-        counted = np.sort(drawn)
+        counted = rows.draw(counted, most_rows, rng)[0]
     rows = rows.take(counted) if len(counted) < len(rows) else rows
     y, task = rows.y, rows.task
     if len(y) < 10 or not task.varies(y):
@@ -50,11 +45,8 @@ def held_out_splits(
         folds = kind(n_folds, shuffle=True, random_state=rng)
         splits = list(folds.split(y, strata))
     else:
-        seen, held = train_test_split(
-            np.arange(len(y)), test_size=0.25, random_state=rng,
-            stratify=task.strata(y, 2),
-        )  # fmt: skip
-        splits = [(np.sort(seen), np.sort(held))]
+        seen, held = rows.draw(np.arange(len(y)), 3 * len(y) // 4, rng)
+        splits = [(seen, held)]
     teach = splits and all(task.varies(y[seen]) for seen, _ in splits)
     return (rows, splits) if teach else None
 

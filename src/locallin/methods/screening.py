@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
-from sklearn.model_selection import train_test_split
 
 from locallin.methods.settings import Choice, TrainingRows, encode, encoded_matrix
 
@@ -24,7 +23,9 @@ class Ranking(NamedTuple):
     n_columns: int
 
     def left_out(self, n_kept: int) -> list[int]:
-        """All columns but the first ones."""
+        """All columns but the first ones; none where nothing is known of them."""
+        if not len(self.columns):
+            return []
         return np.setdiff1d(np.arange(self.n_columns), self.columns[:n_kept]).tolist()
 
 
@@ -40,6 +41,8 @@ def ranked_columns(rows: TrainingRows, n_jobs) -> Ranking:
     encoder, found = encode(rows, None, plain)
     X = encoded_matrix(encoder, found, len(rows))
     origins, n_columns = encoder.get_feature_origins(), len(encoder.kinds_)
+    if not len(origins):  # what varies has another value in few rows
+        return Ranking(origins, n_columns)
     told = np.bincount(origins, _importances(rows, X, n_jobs), n_columns)
     told[encoder.has_means_] = np.inf
     varying = np.unique(origins)
@@ -50,11 +53,7 @@ def _some_of(rows: TrainingRows) -> TrainingRows:
     """A sample of the rows that count."""
     counted = np.flatnonzero(rows.weights > 0)
     if len(counted) > _MOST_ROWS:
-        counted = train_test_split(
-            counted, train_size=_MOST_ROWS, random_state=rows.seed,
-            stratify=rows.task.strata(rows.y[counted], 2),
-        )[0]  # fmt: skip
-        counted = np.sort(counted)
+        counted = rows.draw(counted, _MOST_ROWS, rows.seed)[0]
     return rows.take(counted)
 
 

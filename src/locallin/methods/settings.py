@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from locallin.encoding.table import TableEncoder
@@ -50,6 +51,20 @@ class TrainingRows:
         groups = None if self.groups is None else self.groups[chosen]
         y, weights = self.y[chosen], self.weights[chosen]
         return replace(self, X=X, y=y, weights=weights, groups=groups)
+
+    def draw(self, chosen: np.ndarray, size: int, random_state) -> list[np.ndarray]:
+        """So many of the chosen rows, and the others, both in order.
+
+        Classes have the same share of both where there is room for each in both.
+        """
+        strata = self.task.strata(self.y[chosen], 2)
+        room = min(size, len(chosen) - size)
+        if strata is not None and len(np.unique(strata)) > room:
+            strata = None
+        parts = train_test_split(
+            chosen, train_size=size, random_state=random_state, stratify=strata
+        )
+        return [np.sort(part) for part in parts]
 
     def __len__(self) -> int:
         return len(self.y)
