@@ -1,9 +1,13 @@
 """Threads of the search, and columns that it leaves out."""
 
+import warnings
+from threading import Event
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification, make_friedman1, make_moons
+from sklearn.exceptions import ConvergenceWarning
 
 from locallin import LocallyLinearClassifier, LocallyLinearRegressor
 from locallin.inspection import explain
@@ -40,6 +44,25 @@ def test_threads_know_when_to_end(monkeypatch):
     model.fit(X, y)
     assert len(model.search_path_) == 1
     assert model.chosen_["passes"] < 8 or len(model.model_.members_) <= 2
+
+
+def test_threads_leave_the_filters_of_warnings_as_they_were():
+    first_in, second_in, first_out = Event(), Event(), Event()
+
+    def silence(before: Event | None, now: Event, after: Event, end: Event) -> bool:
+        came = before is None or before.wait(5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            now.set()
+            came &= after.wait(5)
+        end.set()
+        return came
+
+    tasks = [(None, first_in, second_in, first_out)]
+    tasks.append((first_in, second_in, first_out, Event()))
+    before = list(warnings.filters)
+    assert all(last_fit.side_by_side(silence, tasks, 2))
+    assert warnings.filters == before
 
 
 @pytest.fixture(scope="module")

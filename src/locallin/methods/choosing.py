@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from locallin.engine.parallel import in_threads
 from locallin.engine.progress import ending_by, frames_to_the_user
-from locallin.methods.last_fit import LEAST_SECONDS, workers_for
+from locallin.methods.last_fit import LEAST_SECONDS, side_by_side, workers_for
 from locallin.methods.parts import Held, Parts, held_out_splits
 from locallin.methods.settings import (
     Choice,
@@ -343,8 +342,8 @@ class Choosing:
         rows = len(self._all) / sum(len(seen) for seen, _ in self._parts.splits)
         anchors = self._for_all_rows(tried).n_anchors / tried.n_anchors
         threads = workers_for(self._parts.of(tried)[0].X, self._n_jobs)
-        side_by_side = min(threads, len(self._parts.splits))
-        return _SLOWER * trial.seconds * side_by_side * rows * anchors
+        at_once = min(threads, len(self._parts.splits))
+        return _SLOWER * trial.seconds * at_once * rows * anchors
 
     def _in_time(self, choice: Choice, best: Trial) -> Choice:
         """A choice for all rows, of fewer passes where time is short."""
@@ -445,7 +444,7 @@ class Choosing:
                 found[i][split[1]] = self._task.scores(member, part.X_held)
             return in_time
 
-        if not all(in_threads(fit, tasks, threads)):
+        if not all(side_by_side(fit, tasks, threads)):
             raise _OutOfTime
         return found
 

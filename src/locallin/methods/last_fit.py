@@ -1,11 +1,13 @@
 """The fit to all rows, with settings that have been chosen."""
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from locallin.engine.parallel import in_threads
@@ -31,6 +33,19 @@ _MANY_NUMBERS = 400_000
 def workers_for(X, n_jobs) -> int:
     """Threads that several fits to rows like these are worth."""
     return effective_n_jobs(n_jobs) if X.size >= _MANY_NUMBERS else 1
+
+
+def side_by_side(fit: Callable[..., Any], tasks: Sequence[tuple], workers: int) -> list:
+    """Call ``fit(*task)`` for each task, in threads; results in their order.
+
+    A fit silences warnings of clustering for a moment. Threads share what is silenced,
+    and would leave it to each other, and to the process.
+    """
+    if workers == 1:
+        return in_threads(fit, tasks, workers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return in_threads(fit, tasks, workers)
 
 
 class Begun(NamedTuple):
@@ -105,7 +120,7 @@ def fit_members(
                 member.n_jobs = given
 
         group = members[len(fitted) : len(fitted) + workers]
-        in_threads(fit_by, [(member,) for member in group], workers)
+        side_by_side(fit_by, [(member,) for member in group], workers)
         longest = max(longest, time.monotonic() - began)
         fitted += group
         if any(note() for _ in group):
