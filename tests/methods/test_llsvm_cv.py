@@ -436,6 +436,7 @@ def test_early_interruption_leaves_the_estimator_as_it_was(moons, monkeypatch):
         ({"scoring": "beauty"}, "beauty"),
         ({"scoring": lambda *_: np.nan}, "is NaN for .* held-out rows at alpha="),
         ({"multi_class": "crammer_singer"}, "has no loss='squared_hinge'"),
+        ({"intercept_scaling": "free"}, "'intercept_scaling' parameter"),
         ({"coding_space": "mapped"}, "needs a feature_map"),
         ({"anchors": np.eye(2), "n_anchors": 3}, "2 anchors are given"),
     ],

@@ -25,7 +25,12 @@ from locallin.methods.calibration import Calibration, calibrate
 from locallin.methods.links import PROBABLE
 from locallin.methods.llsvm import LLSVMClassifier
 from locallin.methods.preparation import FitInput, fit_space
-from locallin.methods.skeleton import FitMonitor, take_rows, with_model
+from locallin.methods.skeleton import (
+    EpochEstimator,
+    FitMonitor,
+    take_rows,
+    with_model,
+)
 from locallin.solvers.alpha_path import Fold, solve_path
 
 # The default path, in units of what alpha="scale" would be.
@@ -213,6 +218,8 @@ class LLSVMClassifierCV(LLSVMClassifier):
             }
         },
         "alphas": [Interval(Integral, 1, None, closed="left"), "array-like"],
+        # Neither of its solvers leaves intercepts without a penalty.
+        "intercept_scaling": EpochEstimator._parameter_constraints["intercept_scaling"],
         "solver": [StrOptions({"dual", "newton"})],
         "cv": ["cv_object"],
         "scoring": [str, callable, None],
