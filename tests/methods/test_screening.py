@@ -9,7 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import make_classification, make_friedman1, make_moons
 from sklearn.exceptions import ConvergenceWarning
 
-from locallin import LocallyLinearClassifier, LocallyLinearRegressor
+from locallin import (
+    DULLSVMClassifier,
+    LocallyLinearClassifier,
+    LocallyLinearRegressor,
+)
 from locallin.inspection import explain
 from locallin.methods import last_fit
 from locallin.methods.parts import held_out_splits
@@ -63,6 +67,24 @@ def test_threads_leave_the_filters_of_warnings_as_they_were():
     before = list(warnings.filters)
     assert all(last_fit.side_by_side(silence, tasks, 2))
     assert warnings.filters == before
+
+
+def test_a_fit_ends_where_one_beside_it_is_interrupted():
+    X, y = make_moons(40, noise=0.3, random_state=0)
+    others = [DULLSVMClassifier(4, max_iter=20_000, random_state=0) for _ in range(2)]
+    begun = Event()
+
+    def fit(model: DULLSVMClassifier | None) -> None:
+        if model is None:
+            assert begun.wait(5)
+            raise KeyboardInterrupt
+        begun.set()
+        model.fit(X, y)
+
+    with pytest.raises(KeyboardInterrupt):
+        last_fit.side_by_side(fit, [(None,), *((model,) for model in others)], 2)
+    assert others[0].n_iter_ < 20_000
+    assert not hasattr(others[1], "n_iter_")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from math import inf
 from shutil import get_terminal_size
+from threading import Event
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -51,6 +52,7 @@ class _Screen:
 
 _SCREEN = _Screen()
 _end: ContextVar[float] = ContextVar("end", default=inf)
+_halt: ContextVar[Event | None] = ContextVar("halt", default=None)
 
 
 @contextmanager
@@ -64,6 +66,16 @@ def ending_by(deadline: float):
         yield
     finally:
         _end.reset(token)
+
+
+@contextmanager
+def ending_with(halt: Event):
+    """Let work that begins in the block end at its first step after an event."""
+    token = _halt.set(halt)
+    try:
+        yield
+    finally:
+        _halt.reset(token)
 
 
 def tell(text: str | Callable[[], str], verbose) -> None:
@@ -210,7 +222,7 @@ class Progress:
         name = type(estimator).__name__
         self._steps = Steps(name, n_steps, estimator.verbose, every=every)
         self._n_steps = n_steps
-        self._deadline = _end.get()
+        self._deadline, self._halt = _end.get(), _halt.get()
         self._task = FitTask(estimator if callbacks else None, n_steps, X, y, unit)
         if self._task.is_heard:
             self._task.begin_step()
@@ -242,6 +254,7 @@ class Progress:
         line in any case.
         """
         last |= time.monotonic() >= self._deadline
+        last |= self._halt is not None and self._halt.is_set()
         self._steps.step(number, text, last=last, landmark=landmark)
         if self._task.is_heard:
             last |= self._task.end_step(attributes)

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any, NamedTuple
 
 from joblib import effective_n_jobs
@@ -10,8 +11,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from locallin.engine.parallel import in_threads
-from locallin.engine.progress import ending_by
+from locallin.engine.parallel import ThreadTeam
+from locallin.engine.progress import ending_by, ending_with
 from locallin.methods.screening import ranked_columns
 from locallin.methods.settings import (
     Choice,
@@ -38,14 +39,29 @@ def workers_for(X, n_jobs) -> int:
 def side_by_side(fit: Callable[..., Any], tasks: Sequence[tuple], workers: int) -> list:
     """Call ``fit(*task)`` for each task, in threads; results in their order.
 
-    A fit silences warnings of clustering for a moment. Threads share what is silenced,
-    and would leave it to each other, and to the process.
+    Where one of them raises an error, as Ctrl-C is, the others end with their next
+    pass. A fit silences warnings of clustering for a moment. Threads share what is
+    silenced, and would leave it to each other, and to the process.
     """
-    if workers == 1:
-        return in_threads(fit, tasks, workers)
-    with warnings.catch_warnings():
+    if workers == 1 or len(tasks) == 1:
+        return [fit(*task) for task in tasks]
+    halt = Event()
+
+    def fit_together(*task):
+        try:
+            with ending_with(halt):  # which a thread does not have from another
+                return fit(*task)
+        except BaseException:
+            halt.set()
+            raise
+
+    with warnings.catch_warnings(), ThreadTeam(workers, len(tasks)) as team:
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return in_threads(fit, tasks, workers)
+        try:
+            return team.run(fit_together, tasks)
+        except BaseException:
+            halt.set()
+            raise
 
 
 class Begun(NamedTuple):
