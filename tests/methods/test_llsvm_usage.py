@@ -15,7 +15,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from locallin import LLSVMClassifier, ML3Classifier, SAPLClassifier
+from locallin import (
+    LLSVMClassifier,
+    ML3Classifier,
+    PiecewiseLinearEncoder,
+    SAPLClassifier,
+)
 from locallin.coding import InverseDistanceCoding, SoftAssignmentCoding
 from locallin.feature_maps import IntersectionSampler
 from locallin.solvers import convex
@@ -370,6 +375,19 @@ def test_feature_maps(digits, feature_map, space):
     assert model.coef_.shape == (10, 10, width)
     assert model.anchors_.shape[1] == (width if space == "mapped" else 64)
     assert model.score(X_test, y_test) > 0.96
+
+
+def test_a_kind_of_encoder_transforms_in_its_own_way(digits):
+    class Doubled(PiecewiseLinearEncoder):
+        def transform(self, X):
+            return 2.0 * super().transform(X)
+
+    X, y, *_ = digits
+    model = LLSVMClassifier(10, feature_map=Doubled(4), random_state=0).fit(X, y)
+    mapped = model.feature_map_.transform(X[:50])
+    scores = np.einsum("icd,id->ic", model.local_coef(X[:50]), mapped)
+    scores += model.local_intercept(X[:50])
+    assert_allclose(model.decision_function(X[:50]), scores)
 
 
 def test_a_map_for_the_coding_of_constant_models(digits):
