@@ -69,8 +69,8 @@ walk: .venv/ready
 bench: .venv/ready
 	$(BIN)/python -m pip install --quiet -e ".[bench]"
 	for name in papers few_labels untuned mixed domains regression peers alpha_path weak_penalty \
-	    objectives groups probabilities distill export serving stream files cluster speed \
-	    threads covtype scaling compilation; do \
+	    objectives groups probabilities distill encoding export serving stream files cluster \
+	    speed threads covtype loess scaling compilation; do \
 	    $(BIN)/python -m benchmarks $$name --data $(DATA) --results $(RESULTS) \
 	        || exit 1; \
 	done

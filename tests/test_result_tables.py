@@ -1,10 +1,13 @@
 """Pages show the results that are committed."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from benchmarks import tables
+from benchmarks import _markdown, tables
+from benchmarks.__main__ import BENCHMARKS
+from benchmarks._common import RESULTS
 from benchmarks._markdown import column, read
 from benchmarks._statistics import median_ratio
 
@@ -60,3 +63,39 @@ def test_the_page_about_ebm_counts_right():
     assert sentence in said("docs/from_ebm.md")
     assert max(ebm[name] - ours[name] for name in ebm) == pytest.approx(0.01, abs=5e-3)
     assert f"behind by {ours['fraud'] - ebm['fraud']:.2f}" in said("docs/from_ebm.md")
+
+
+class Recorded:
+    """The folder of the results, and what was read from it."""
+
+    def __init__(self):
+        self.names = []
+
+    def __truediv__(self, name: str) -> Path:
+        self.names.append(Path(name).stem)
+        return RESULTS / name
+
+
+MARKS = [
+    pytest.param(page, name, id=f"{page.name}, {name}")
+    for page in tables.PAGES
+    for _, name, _, _ in tables.PLACE.findall(page.read_text())
+]
+
+
+@pytest.mark.parametrize(("page", "table"), MARKS)
+def test_a_page_says_how_its_tables_are_made(page, table, monkeypatch):
+    monkeypatch.setattr(_markdown, "RESULTS", recorded := Recorded())
+    tables.TABLES[table]()
+    text = " ".join(page.read_text().split())
+    assert any(
+        part in command or "--only" not in command
+        for benchmark, _, part in (name.partition("-") for name in recorded.names)
+        for command in re.findall(rf"python -m benchmarks {benchmark}\b[^`]*", text)
+    )
+
+
+def test_make_bench_makes_everything():
+    recipe = (ROOT / "Makefile").read_text().partition("\nbench:")[2]
+    recipe = recipe.partition("for name in")[2].partition(";")[0]
+    assert set(recipe.replace("\\", "").split()) == set(BENCHMARKS)
