@@ -28,6 +28,11 @@ def column(key: str, benchmark: str = "untuned") -> dict[str, dict[str, float]]:
     return found
 
 
+def measured(entries: dict) -> dict:
+    """Results by method, without what took too long."""
+    return {name: entry for name, entry in entries.items() if "skipped" not in entry}
+
+
 def on_same_splits(key: str, first: str, second: str, splits) -> list[dict]:
     """Means of two methods by data set; of the sets in ``splits`` over shared runs."""
     found: list[dict[str, float]] = [{}, {}]
@@ -50,7 +55,9 @@ def markdown(head, rows) -> str:
 
 
 def plus_minus(entry) -> str:
-    entry = spread(entry) if isinstance(entry, list) else entry
+    """Mean and deviation, of the errors where they are known: rounded once."""
+    errors = entry if isinstance(entry, list) else entry.get("test_errors", ())
+    entry = spread(errors) if len(errors) > 1 else entry
     return f"{entry['mean']:.2f} +- {entry['deviation']:.2f}"
 
 

@@ -84,9 +84,7 @@ def ml3_small() -> str:
     ranks = results["table 2, all"]["average rank"]
     rows = []
     for data, entry in results["table 2"].items():
-        cells = [
-            f"{entry['mean'][m]:.2f} +- {entry['deviation'][m]:.2f}" for m in ranks
-        ]
+        cells = [plus_minus(entry["test_errors"][m]) for m in ranks]
         name, printed = data.split("_")[0].upper(), f"{entry['printed']:.2f}"
         rows.append([name, *best_marked(cells), printed])
     rows.append(["average rank", *(f"{rank:.2f}" for rank in ranks.values()), ""])

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import _markdown, tables
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks._common import RESULTS
-from benchmarks._markdown import column, read
+from benchmarks._markdown import column, plus_minus, read
 from benchmarks._statistics import median_ratio
 
 ROOT = Path(__file__).parent.parent
@@ -99,3 +99,9 @@ def test_make_bench_makes_everything():
     recipe = (ROOT / "Makefile").read_text().partition("\nbench:")[2]
     recipe = recipe.partition("for name in")[2].partition(";")[0]
     assert set(recipe.replace("\\", "").split()) == set(BENCHMARKS)
+
+
+def test_figures_are_rounded_once():
+    kept = {"test_errors": [1.0, 1.0101], "mean": 1.005, "deviation": 0.007}
+    assert plus_minus(kept) == plus_minus(kept["test_errors"]) == "1.01 +- 0.01"
+    assert plus_minus({"mean": 2.0, "deviation": 0.125}) == "2.00 +- 0.12"
