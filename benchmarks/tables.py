@@ -16,7 +16,7 @@ from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _rival_tables as of_rivals
 from benchmarks import _scale_tables as of_scale
-from benchmarks._markdown import Missing, column, markdown, multiple, read
+from benchmarks._markdown import Missing, column, markdown, measured, multiple, read
 from benchmarks._methods import is_ours
 from benchmarks._statistics import (
     average_ranks,
@@ -32,8 +32,8 @@ def peers(*sets: str) -> str:
     for data, results in read("peers").items():
         if sets and data not in sets:
             continue
-        measured = {m: e for m, e in results.items() if "skipped" not in e}
-        base = measured.get("LLSVMClassifier", {})
+        found = measured(results)
+        base = found.get("LLSVMClassifier", {})
         rows = [
             [
                 method,
@@ -44,7 +44,7 @@ def peers(*sets: str) -> str:
                 ),
             ]
             for method, entry in sorted(
-                measured.items(), key=lambda item: not is_ours(item[0])
+                found.items(), key=lambda item: not is_ours(item[0])
             )
         ]
         tables.append(markdown([data.upper(), "error %", *PEER_COLUMNS], rows))

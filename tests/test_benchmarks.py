@@ -260,7 +260,8 @@ def tiny():
         others["LGBMClassifier"] = others["GaussianNB"]  # stands in for it
         patch.setattr(untuned, "peers", lambda: others)
         patch.setattr(untuned, "ATLAS_ROWS", 280)
-        for module in (untuned, mixed, regression, domains, probabilities):
+        limited = (untuned, mixed, regression, domains, probabilities, rivals, lcc)
+        for module in (*limited, latent):
             patch.setattr(module, "on_one_thread", lambda do, *a, minutes: do(*a))
         patch.setattr(mixed, "SETS", ("penguins",))
         patch.setattr(mixed, "REPEATS", 1)

@@ -2,7 +2,8 @@
 
 Weights of LCC (Yu, Zhang & Gong, 2009) on 8 of 100 anchors that are learned by
 reconstruction, a linear SVM on them, its penalty by three folds of the training rows'
-codes. Features standardised, splits and seeds as in the part "rivals".
+codes. Features standardised, splits, seeds and the limit of time as in the part
+"rivals".
 """
 
 from functools import partial
@@ -11,8 +12,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from benchmarks._common import SEEDS, Report
-from benchmarks.papers.rivals import PRINTED, Machine, measure
+from benchmarks._common import SEEDS, Report, on_one_thread
+from benchmarks.papers.rivals import MINUTES, PRINTED, Machine, measure
 from locallin.coding import LCCCoding
 
 PENALTIES = {"C": (0.1, 1.0, 10.0, 100.0)}
@@ -32,7 +33,9 @@ def run(job) -> None:
     report = Report(job, "papers-lcc", seeds=SEEDS)
     report.fill(
         {
-            (name,): partial(measure, job.data, name, MACHINE)
+            (name,): partial(
+                on_one_thread, measure, job.data, name, MACHINE, minutes=MINUTES
+            )
             for name in job.named(PRINTED)
         }
     )

@@ -27,7 +27,7 @@ from benchmarks.papers import joint, ml3
 from locallin import SAPLClassifier
 
 LATENT = ("banana", "german_numer_scale", "pima")
-LATENT_GRID = {"alpha": (0.2, 1.0, 5.0, 20.0), "p": (1.5, 1.2, 2.0)}
+LATENT_GRID = {"alpha": (0.01, 0.05, 0.2, 1.0, 5.0, 20.0), "p": (1.5, 1.2, 2.0)}
 LATENT_PASSES = 30
 SAPL_GRID = {
     "alpha": (1.0, 0.3, 3.0, 10.0),
