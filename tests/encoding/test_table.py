@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import warnings
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 
@@ -17,6 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from locallin import LLSVMClassifier, PiecewiseLinearEncoder, TableEncoder
+from locallin.encoding._columns import array_column, as_days
 from locallin.encoding._levels import Folds
 from locallin.encoding._targets import class_codes
 from locallin.engine.invariants import InvalidModelError
@@ -565,6 +567,18 @@ def test_times_with_a_zone_are_those_of_utc():
     assert_array_equal(found, expected)
     texts = np.array([[stamp.isoformat()] for stamp in zoned], object)
     assert_array_equal(TableEncoder(dates=[0]).fit_transform(texts), expected)
+
+
+def test_zones_silence_no_warnings(monkeypatch):
+    """Threads that change the filters of warnings would leave each other's behind."""
+    last = datetime(9999, 12, 31, 23, tzinfo=timezone(-timedelta(hours=5)))
+    stamps = np.array([datetime(2024, 1, 1, tzinfo=UTC), last], object)
+    texts = array_column(np.array([stamp.isoformat() for stamp in stamps], object))
+    with monkeypatch.context() as patch:
+        patch.setattr(warnings, "catch_warnings", None)
+        days = array_column(stamps).values
+        assert_array_equal(as_days(texts)[0], days)
+    assert days[1] - days[0] == pytest.approx(2913174 + 4 / 24)
 
 
 @pytest.mark.parametrize("numbers", ["piecewise", "standard", "robust"])

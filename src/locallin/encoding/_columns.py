@@ -4,10 +4,9 @@ A library is used only where the table at hand is its own.
 """
 
 import math
-import warnings
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import count
@@ -22,6 +21,7 @@ from locallin.kernels.texts import Strings, code_strings
 NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
 _DAY = np.timedelta64(1, "D")
 _MICROSECONDS = 8.64e10  # of a day
+_ZONED = re.compile(r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d(:?\d\d)?)")
 
 
 class Column(NamedTuple):
@@ -299,8 +299,7 @@ def _sorted_out(
         whole = all(issubclass(kind, int | np.integer) for kind in kinds)
         return Column(NUMBER, values, is_integer=whole)
     if all(issubclass(kind, date | datetime | np.datetime64) for kind in kinds):
-        with _in_utc():
-            stamps = np.array([levels[code] for code in used], "datetime64[us]")
+        stamps = np.array([_in_utc(levels[code]) for code in used], "datetime64[us]")
         days = dict(zip(used, _days(stamps), strict=True))
         return Column(DATE, _looked_up(codes, used, days))
     if kinds == {time}:
@@ -362,12 +361,12 @@ def level_name(level) -> str:
     return str(int(number)) if number.is_integer() else repr(number)
 
 
-@contextmanager
-def _in_utc() -> Iterator[None]:
-    """Let NumPy turn times with a zone into UTC without its warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
+def _in_utc(stamp):
+    """A date or time; without its zone, of which NumPy would warn, where it has one."""
+    offset = stamp.utcoffset() if getattr(stamp, "tzinfo", None) else None
+    if offset is None:
+        return stamp
+    return np.datetime64(stamp.replace(tzinfo=None), "us") - np.timedelta64(offset)
 
 
 def _days(stamps) -> np.ndarray:
@@ -405,8 +404,7 @@ def as_days(column: Column) -> tuple[np.ndarray, list[str]]:
     if column.kind != TEXT:
         assert column.values is not None
         return column.values, []
-    with _in_utc():
-        return _parsed(column, _as_day)
+    return _parsed(column, _as_day)
 
 
 def _parsed(column: Column, parse: Callable[[str], float]):
@@ -427,8 +425,10 @@ def _as_number(level: str) -> float:
 
 
 def _as_day(level: str) -> float:
+    text = level.strip().replace(" ", "T")
     try:
-        stamp = np.datetime64(level.strip().replace(" ", "T"), "us")
+        zoned = _ZONED.fullmatch(text)
+        stamp = _in_utc(datetime.fromisoformat(text)) if zoned else text
+        return float(_days(np.datetime64(stamp, "us")))
     except ValueError:
         return np.nan
-    return float(_days(stamp))
