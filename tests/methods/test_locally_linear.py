@@ -291,6 +291,17 @@ def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, exp
     assert choosing._grow(start).choice.n_anchors == expected
 
 
+def test_rows_without_a_weight_are_no_more_rows():
+    X = np.random.RandomState(0).normal(size=(200, 2))
+    y, weights = (X[:, 0] > 0).astype(int), np.repeat([1.0, 0.0], 100)
+    rows = TrainingRows(X, y, ClassTask(np.arange(2)), weights, 0)
+    choosing = Choosing(rows, None, 1, np.inf, None)
+    assert choosing._hold_out()
+    choosing._tell = lambda trial: False
+    first = choosing._try(Choice("multinomial", n_bins=0, n_anchors=1))
+    assert choosing._look_at_more_rows(first) is first
+
+
 @pytest.mark.parametrize("in_time", [True, False])
 def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time):
     monkeypatch.setattr("locallin.methods.choosing._ROWS", {1: 300})

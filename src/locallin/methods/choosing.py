@@ -287,7 +287,8 @@ class Choosing:
     def _look_at_more_rows(self, best: Trial) -> Trial:
         """More local models or passes, where more rows than were looked at say so."""
         few = self._parts
-        if len(self._all) < _MANY_MORE * len(few.rows) or not self._has_time(best):
+        n_counted = np.count_nonzero(self._all.weights)
+        if n_counted < _MANY_MORE * len(few.rows) or not self._has_time(best):
             return best
         end = self._end(best)
         drawn = held_out_splits(self._all, _MORE_ROWS[self._effort])
