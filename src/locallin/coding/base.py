@@ -26,6 +26,7 @@ from locallin.engine.invariants import (
     Rule,
     axes_of,
 )
+from locallin.engine.lazy_rows import LazyRows, one_below_another, whole
 from locallin.engine.matrix import (
     CodingState,
     as_rows,
@@ -354,8 +355,13 @@ class Coding(
 
 def in_metric(X, metric: np.ndarray | None):
     """A validated matrix as distances see it."""
+    if metric is None or metric.ndim == 1:
+        X = whole(X)
     if metric is None:
         return X
+    if isinstance(X, LazyRows):
+        blocks = (in_metric(block, metric) for block in X.blocks())
+        return one_below_another(blocks, (X.shape[0], len(metric)), metric.dtype)
     if sparse.issparse(X) and metric.ndim == 1:
         return X.multiply(metric).tocsr().astype(X.dtype, copy=False)
     return np.asarray(behind_metric(as_rows(X), metric).data)

@@ -1,12 +1,13 @@
 """Rows of a table in numbers to components, by one kernel."""
 
 import numpy as np
-from scipy import sparse
+from scipy.sparse import csr_matrix
 
 from locallin.encoding._columns import DATE
 from locallin.encoding._fitting import CATEGORY, Raw
 from locallin.encoding.plan import Levels, Places, Plan, source_values
 from locallin.engine.matrix import read_only
+from locallin.engine.parallel import row_blocks
 from locallin.kernels.encoding import (
     GAP,
     HIGH,
@@ -21,6 +22,8 @@ from locallin.kernels.encoding import (
 )
 
 _LARGEST_INDEX = np.iinfo(np.int32).max
+# Rows whose numbers are laid out together: they stay in the cache.
+_BLOCK = 4096
 
 
 class RowWriter:
@@ -107,46 +110,99 @@ class RowWriter:
             read_only(_joined(self._units, float)),
         )
 
-    def _inputs(self, raws: list[Raw], means, n_rows: int) -> tuple[np.ndarray, ...]:
-        """Numbers and codes of all rows, a row of them for each column."""
+    @property
+    def n_out(self) -> int:
+        """Number of components."""
+        return self._plan.n_out
+
+    @property
+    def n_most(self) -> int:
+        """Components of a row that are not zero, at the most."""
+        return self._n_lines + len(self._spots)
+
+    def row_bytes(self, dtype, gives_sparse: bool) -> int:
+        """Bytes of the components of a row, at the most."""
+        size = np.dtype(dtype).itemsize
+        if gives_sparse:
+            return self.n_most * (size + np.dtype(np.int32).itemsize)
+        return self.n_out * size
+
+    @property
+    def n_inputs(self) -> tuple[int, int]:
+        """Numbers and codes that a row is made of."""
+        n_values = self._first_gap + len(self._gap_columns)
+        return n_values, len(self._level_columns)
+
+    def inputs(
+        self, raws: list[Raw], means: dict[int, np.ndarray], start: int, stop: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers and codes of consecutive rows, a row of them for each column.
+
+        ``means`` are given ones, by column.
+        """
+        n_rows, (n_values, n_codes) = stop - start, self.n_inputs
+        raws = [_part(raw, start, stop) for raw in raws]
         plan = self._plan
         first = len(plan.source_columns)
-        values = np.empty((self._first_gap + len(self._gap_columns), n_rows))
+        values = np.empty((n_values, n_rows))
         source_values(plan.source_columns, plan.source_parts, raws, values[:first])
         for j in self._mean_columns:
-            found = means.get(j)
-            if found is None:
+            if j in means:
+                found = means[j][start:stop]
+            else:
                 found = _level_means(plan.levels[j], raws[j])
             values[first : first + found.shape[1]] = found.T
             first += found.shape[1]
         for row, j in enumerate(self._gap_columns, self._first_gap):
             values[row] = raws[j].numbers()
-        codes = np.empty((len(self._level_columns), n_rows), np.int32)
+        codes = np.empty((n_codes, n_rows), np.int32)
         for row, j in enumerate(self._level_columns):
             codes[row] = raws[j].places()
         return read_only(values), read_only(codes)
 
     def dense(self, raws: list[Raw], means, n_rows: int, dtype) -> np.ndarray:
         """Components of the rows; ``means`` are given ones, by column."""
-        out = np.zeros((n_rows, self._plan.n_out), dtype)
-        dense_table(*self._inputs(raws, means, n_rows), self.layout, out)
+        out = np.zeros((n_rows, self.n_out), dtype)
+        for start, stop in row_blocks(n_rows, _BLOCK):
+            inputs = self.inputs(raws, means, start, stop)
+            dense_table(*inputs, self.layout, out[start:stop])
         return out
 
-    def sparse(self, raws: list[Raw], means, n_rows: int, dtype) -> sparse.csr_matrix:
+    def sparse(self, raws: list[Raw], means, n_rows: int, dtype) -> csr_matrix:
         """The same as a CSR matrix."""
-        n_most = n_rows * (self._n_lines + len(self._spots))
+        return self._sparse(*self.inputs(raws, means, 0, n_rows), dtype)
+
+    def of_inputs(self, values, codes, dtype, gives_sparse: bool):
+        """Components of rows whose inputs are there already."""
+        if gives_sparse:
+            return self._sparse(values, codes, dtype)
+        out = np.zeros((values.shape[1], self.n_out), dtype)
+        dense_table(values, codes, self.layout, out)
+        return out
+
+    def _sparse(self, values, codes, dtype) -> csr_matrix:
+        n_rows = values.shape[1]
+        n_most = n_rows * self.n_most
         kind = np.int32 if n_most <= _LARGEST_INDEX else np.int64
         data, indices = np.empty(n_most, dtype), np.empty(n_most, kind)
         indptr = np.zeros(n_rows + 1, kind)
-        inputs = self._inputs(raws, means, n_rows)
-        sparse_table(*inputs, self.layout, data, indices, indptr)
+        sparse_table(values, codes, self.layout, data, indices, indptr)
         n = int(indptr[-1])
         if n < n_most:
             data, indices = data[:n].copy(), indices[:n].copy()
-        shape = n_rows, self._plan.n_out
-        made = sparse.csr_matrix((data, indices, indptr), shape=shape)
+        shape = n_rows, self.n_out
+        made = csr_matrix((data, indices, indptr), shape=shape)
         made.has_canonical_format = True
         return made
+
+
+def _part(raw: Raw, start: int, stop: int) -> Raw:
+    """Some rows of a column, their values in double precision."""
+    values, codes = raw.values, raw.codes
+    return Raw(
+        None if values is None else values[start:stop].astype(float, copy=False),
+        None if codes is None else codes[start:stop],
+    )
 
 
 def _joined(parts: list[np.ndarray], dtype=np.int64) -> np.ndarray:

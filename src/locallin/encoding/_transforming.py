@@ -1,6 +1,7 @@
 """What a fitted encoder of tables does with rows, and what it tells of them."""
 
 from dataclasses import dataclass
+from math import inf
 from operator import is_
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -13,6 +14,7 @@ from locallin.encoding._columns import column_names, is_frame, read_columns
 from locallin.encoding._dates import PART_NAMES
 from locallin.encoding._few_rows import few_rows, read_cells
 from locallin.encoding._fitting import CATEGORY, KINDS, Raw, raw_rows
+from locallin.encoding._lazy import EncodedRows
 from locallin.encoding._levels import LevelPlaces, places_of
 from locallin.encoding._rows import RowWriter
 from locallin.encoding.piecewise import PiecewiseLinearEncoder
@@ -122,6 +124,25 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
         """
         raws, n_rows = self._read(X)
         return self._encode(raws, {}, n_rows)
+
+    def transform_rows(self, X, *, most_bytes: int = 0):
+        """Do the same where that takes little memory, and else encode rows on demand.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            Columns as in ``fit``.
+        most_bytes : int, default=0
+            Memory that a matrix of all components may take.
+
+        Returns
+        -------
+        {ndarray, CSR matrix, LazyRows} of shape (n_samples, n_features_out)
+            The components, or what makes them of the rows that are asked for, ``[...]``
+            as of an array.
+        """
+        raws, n_rows = self._read(X)
+        return self._encode(raws, {}, n_rows, most_bytes)
 
     def to_numbers(self, X) -> np.ndarray:
         """The rows in numbers, as exported models take them.
@@ -248,15 +269,22 @@ class TableTransformer(CheckedState, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return self._lay_out().plan
 
-    def _encode(self, raws: list[Raw], means: dict[int, np.ndarray], n_rows: int):
+    def _encode(
+        self,
+        raws: list[Raw],
+        means: dict[int, np.ndarray],
+        n_rows: int,
+        most_bytes: float = inf,
+    ):
         ready = self._lay_out()
-        wants_sparse = self.sparse_output
-        if wants_sparse == "auto":
-            wants_sparse = is_sparse(ready.plan)
-        if not wants_sparse:
-            return ready.writer.dense(raws, means, n_rows, self.dtype)
-        check_sparse_output(self)
-        return ready.writer.sparse(raws, means, n_rows, self.dtype)
+        writer, asked = ready.writer, self.sparse_output
+        wants_sparse = is_sparse(ready.plan) if asked == "auto" else bool(asked)
+        if wants_sparse:
+            check_sparse_output(self)
+        if n_rows * writer.row_bytes(self.dtype, wants_sparse) > most_bytes:
+            return EncodedRows(writer, raws, means, n_rows, self.dtype, wants_sparse)
+        write = writer.sparse if wants_sparse else writer.dense
+        return write(raws, means, n_rows, self.dtype)
 
     def get_feature_names_out(self, input_features=None) -> np.ndarray:
         """Names of the components.

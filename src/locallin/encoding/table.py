@@ -264,6 +264,30 @@ class TableEncoder(TableTransformer):
         {ndarray, CSR matrix} of shape (n_samples, n_features_out)
             The components.
         """
+        return self._encode(*self._fit_crossed(X, y))
+
+    def fit_rows(self, X, y=None, *, most_bytes: int = 0):
+        """Do the same where that takes little memory, and else encode rows on demand.
+
+        Parameters
+        ----------
+        X : table or array-like of shape (n_samples, n_features)
+            As for ``fit``.
+        y : array-like of shape (n_samples,), default=None
+            As for ``fit``.
+        most_bytes : int, default=0
+            Memory that a matrix of all components may take.
+
+        Returns
+        -------
+        {ndarray, CSR matrix, LazyRows} of shape (n_samples, n_features_out)
+            The components, or what makes them of the rows that are asked for, ``[...]``
+            as of an array.
+        """
+        return self._encode(*self._fit_crossed(X, y), most_bytes)
+
+    def _fit_crossed(self, X, y) -> tuple[list[Raw], dict[int, np.ndarray], int]:
+        """Columns in numbers, cross-fitted means by column, and the number of rows."""
         raws, target, n_rows = self._fit(X, y)
         means: dict[int, np.ndarray] = {}
         if self.has_means_.any():
@@ -272,7 +296,7 @@ class TableEncoder(TableTransformer):
             for j in np.flatnonzero(self.has_means_).tolist():
                 n_levels = len(self._levels_of(j))
                 means[j] = folds.means(raws[j].places(), n_levels)
-        return self._encode(raws, means, n_rows)
+        return raws, means, n_rows
 
     def _fit(self, X, y) -> tuple[list[Raw], np.ndarray, int]:
         """Columns in numbers, the target in deviations, and the number of rows."""

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
+from locallin.engine.lazy_rows import LazyRows
 from locallin.kernels.rows import CANONICAL, SOUND, check_lines
 
 _FLOATS = [np.dtype(np.float64), np.dtype(np.float32)]
@@ -24,8 +25,11 @@ def checked_data(
 
     With ``finite="allow-nan"``, NaN is a missing value, and infinity an error.
     ``more`` are further arguments of scikit-learn's check, for y. A sparse X comes
-    back as a CSR matrix whose entries are sorted and not repeated.
+    back as a CSR matrix whose entries are sorted and not repeated. Rows that are made
+    when asked for are the library's own, and sound as is the y beside them.
     """
+    if isinstance(X, LazyRows):
+        return validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if not (reset or finite) and _is_ready(estimator, X):
         return X
     X = sound_matrix(X)

@@ -32,6 +32,8 @@ def warn_of_scales(estimator, X) -> None:
     if sparse.issparse(X) or X.shape[0] < _LEAST_ROWS:
         return
     rows = X[:: -(-X.shape[0] // _ROWS)]
+    if sparse.issparse(rows):  # of rows that are made when asked for
+        return
     with np.errstate(over="ignore", invalid="ignore"):
         widths = np.std(rows, axis=0, dtype=float)
     varied = np.sort(widths[(widths > 0) & np.isfinite(widths)])

@@ -301,6 +301,7 @@ class Choosing:
         except _OutOfTime:
             self._parts = few
             return best
+        few.forget()
         n_anchors = best.choice.n_anchors
         best = self._grow_to(best, (4 * n_anchors, 16 * n_anchors, 64 * n_anchors))
         return self._better(best, passes=20)

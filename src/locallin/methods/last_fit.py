@@ -73,12 +73,17 @@ class Begun(NamedTuple):
     member: Any
 
 
-def begin_choice(rows: TrainingRows, choice: Choice, encoder, n_jobs) -> Begun:
-    """Fit the encoder to all rows, and make a member that is not fitted."""
+def begin_choice(
+    rows: TrainingRows, choice: Choice, encoder, n_jobs, *, lazily: bool = False
+) -> Begun:
+    """Fit the encoder to all rows, and make a member that is not fitted.
+
+    With ``lazily`` many rows are encoded when they are asked for.
+    """
     ignore = None
     if choice.n_columns is not None:
         ignore = ranked_columns(rows, n_jobs).left_out(choice.n_columns)
-    fitted, found = encode(rows, encoder, choice, ignore)
+    fitted, found = encode(rows, encoder, choice, ignore, lazily=lazily)
     X = encoded_matrix(fitted, found, len(rows))
     if not X.shape[1]:
         raise ValueError(

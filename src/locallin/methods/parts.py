@@ -13,13 +13,22 @@ from sklearn.model_selection import (
 )
 
 from locallin.anchors import choose_anchors
+from locallin.engine.lazy_rows import whole
 from locallin.methods.preparation import USUAL_COMPONENTS
 from locallin.methods.screening import Ranking, ranked_columns
-from locallin.methods.settings import Choice, TrainingRows, encode, encoded_matrix
+from locallin.methods.settings import (
+    Choice,
+    TrainingRows,
+    encode,
+    encoded_matrix,
+    transform_rows,
+)
 
 # Rows up to which each is held out once, in so many folds: what is learned from costs
 # about the same for any number of rows.
 _FOLDS = {5: 4000, 3: 8000}
+# Ways to encode the parts that are kept: the best one, and another beside it.
+_KEPT = 2
 # Pairs of rows to learn from and rows that are held out.
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
@@ -83,7 +92,7 @@ class Held:
             return "kmeans"
         if n_anchors not in self.anchors:
             self.anchors[n_anchors] = choose_anchors(
-                self.X, n_anchors, sample_weight=self.weights, random_state=seed
+                whole(self.X), n_anchors, sample_weight=self.weights, random_state=seed
             )
         return self.anchors[n_anchors]
 
@@ -126,19 +135,27 @@ class Parts:
     def of(self, choice: Choice) -> list[Held]:
         """The parts as a choice has them."""
         key = choice.n_bins, choice.bins, choice.n_columns
-        if key not in self._encoded:
-            self._encoded[key] = [
-                self._encode(number, choice) for number in range(len(self.splits))
-            ]
-        return self._encoded[key]
+        held = self._encoded.pop(key, None)
+        if held is None:
+            self.forget(but=_KEPT - 1)
+            held = [self._encode(number, choice) for number in range(len(self.splits))]
+        self._encoded[key] = held  # the last one to be forgotten
+        return held
+
+    def forget(self, but: int = 0) -> None:
+        """Drop encoded parts, but for those that were asked for last."""
+        for key in list(self._encoded)[: len(self._encoded) - but]:
+            del self._encoded[key]
 
     def _encode(self, number: int, choice: Choice) -> Held:
         part, other = map(self.rows.take, self.splits[number])
         ignore = None
         if choice.n_columns is not None:
             ignore = self.rankings[number].left_out(choice.n_columns)
-        encoder, X = encode(part, self._encoder, choice, ignore)
-        X_held = other.X if encoder is None else encoder.transform(other.X)
+        encoder, X = encode(part, self._encoder, choice, ignore, lazily=True)
+        X_held = other.X
+        if encoder is not None:
+            X_held = transform_rows(encoder, X_held, lazily=self._encoder is None)
         return Held(
             encoder, encoded_matrix(encoder, X, len(part)), part.y, part.weights,
             encoded_matrix(encoder, X_held, len(other)),

@@ -1,6 +1,6 @@
 """Everything that is chosen before a solver runs: scales, anchors, coding, targets."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from inspect import signature
@@ -20,8 +20,8 @@ from locallin.coding import (
 )
 from locallin.encoding import PiecewiseLinearEncoder
 from locallin.engine.input import sound_matrix
-from locallin.engine.matrix import BLOCK, as_rows, find_nearest
-from locallin.engine.parallel import row_blocks
+from locallin.engine.lazy_rows import LazyRows, blocks_of, whole
+from locallin.engine.matrix import as_rows, find_nearest
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
 
@@ -267,11 +267,12 @@ def first_metric(estimator, X, given: FitInput) -> np.ndarray:
     seen = _sampled(given, _METRIC_ROWS)
     wanted = min(wanted, len(seen))
     seed = given.rng.randint(np.iinfo(np.int32).max)
-    if sparse.issparse(X):
+    rows = X[seen]
+    if sparse.issparse(rows):
         model = TruncatedSVD(wanted, random_state=seed)
     else:
         model = PCA(wanted, random_state=seed)
-    components = model.fit(X[seen]).components_
+    components = model.fit(rows).components_
     return np.ascontiguousarray(components, X.dtype)
 
 
@@ -314,7 +315,7 @@ def row_mapper(feature_map, dtype) -> Callable[[Any], Any]:
     return partial(mapped_rows, feature_map)
 
 
-class MappedRows:
+class MappedRows(LazyRows):
     """The rows of a feature map, made when they are asked for.
 
     A solver that learns in batches never holds the mapped matrix.
@@ -324,14 +325,11 @@ class MappedRows:
         self._map, self._X = row_mapper(feature_map, X.dtype), X
         first = self[:1]
         self.shape = X.shape[0], first.shape[1]
+        self.size = self.shape[0] * self.shape[1]
         self.dtype = first.dtype
 
     def __getitem__(self, chosen):
         return self._map(self._X[chosen])
-
-    def blocks(self) -> Iterator:
-        """All rows, a block at a time."""
-        return (self[start:stop] for start, stop in row_blocks(self.shape[0], BLOCK))
 
 
 def views_of(estimator, X, in_batches: bool = False) -> tuple:
@@ -430,7 +428,7 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
     """Alpha and B of an estimator: given, or by its rules from the features."""
     square = 1.0
     if features.shape[1]:
-        square = _mean_square(features, given.weights)
+        square = mean_square(features, given.weights)
         _check_range(square, features.dtype)
     norm, rules, n_rows = np.sqrt(square), estimator.rules, given.n_planned
     scaling, alpha = estimator.intercept_scaling, estimator.alpha
@@ -441,10 +439,9 @@ def choose_scales(estimator, features, given: FitInput) -> Scales:
     return Scales(alpha, scaling, norm)
 
 
-def _mean_square(X, weights) -> float:
+def mean_square(X, weights) -> float:
     """Mean square norm of the rows; 1 where it is zero."""
-    blocks = X.blocks() if isinstance(X, MappedRows) else [X]
-    norms = np.concatenate([squared_row_norms(as_rows(block)) for block in blocks])
+    norms = np.concatenate([squared_row_norms(as_rows(b)) for b in blocks_of(X)])
     return float(np.average(norms, weights=weights)) or 1.0
 
 
@@ -462,6 +459,7 @@ def _check_range(square: float, dtype) -> None:
 
 
 def _spread(X, weights) -> float:
+    X = whole(X)
     mean = np.asarray(X.T @ weights, float) / weights.sum(dtype=float)
-    square = _mean_square(X, weights)
+    square = mean_square(X, weights)
     return float(np.sqrt(max(square - mean @ mean, 0.0))) or 1.0

@@ -10,12 +10,14 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_array
 
 from locallin.encoding.table import TableEncoder
-from locallin.engine.matrix import as_rows
+from locallin.engine.lazy_rows import LazyRows
 from locallin.engine.sklearn_api import safe_indexing
-from locallin.kernels.rows import squared_row_norms
+from locallin.methods.preparation import mean_square
 
 # Features up to which a linear metric is learned.
 _MOST_MAPPED = 4096
+# Memory of encoded rows from which on they are encoded batch by batch.
+_MOST_BYTES = 1 << 25
 # Columns up to which their numbers may be put into bins.
 _MOST_BINNED = 400
 
@@ -114,20 +116,51 @@ def new_encoder(encoder, task, choice: Choice, seed: int, ignore=None):
 
 
 def encode(
-    rows: TrainingRows, encoder, choice: Choice, ignore: list[int] | None = None
+    rows: TrainingRows,
+    encoder,
+    choice: Choice,
+    ignore: list[int] | None = None,
+    *,
+    lazily: bool = False,
 ) -> tuple[Any, Any]:
     """A fitted encoder, None for sparse rows without one, and what it returns.
 
-    Columns that it shall ``ignore`` are for our own encoder.
+    Columns that it shall ``ignore`` are for our own encoder. With ``lazily`` it makes
+    rows when they are asked for, where there are many.
     """
     if encoder is None and sparse.issparse(rows.X):
         return None, rows.X
     fresh = new_encoder(encoder, rows.task, choice, rows.seed, ignore)
-    return fresh, fresh.fit_transform(rows.X, rows.task.told(rows.y))
+    found = fit_rows(fresh, rows, lazily=lazily and encoder is None)
+    return fresh, found
+
+
+def fit_rows(encoder, rows: TrainingRows, *, lazily: bool):
+    """What an encoder returns for the rows that it is fitted to.
+
+    With ``lazily`` it is our own, and makes rows when they are asked for, where there
+    are many.
+    """
+    y = rows.task.told(rows.y)
+    if lazily:
+        return encoder.fit_rows(rows.X, y, most_bytes=_MOST_BYTES)
+    return encoder.fit_transform(rows.X, y)
+
+
+def transform_rows(encoder, X, *, lazily: bool):
+    """The same for rows of which a fitted encoder may know nothing."""
+    if lazily:
+        return encoder.transform_rows(X, most_bytes=_MOST_BYTES)
+    return encoder.transform(X)
 
 
 def encoded_matrix(encoder, found, n_rows: int):
-    """What an encoder returns for so many rows, as a matrix of finite numbers."""
+    """What an encoder returns for so many rows, as a matrix of finite numbers.
+
+    Rows that are made when asked for stay what they are.
+    """
+    if isinstance(found, LazyRows):
+        return found
     name = type(encoder).__name__
     X = check_array(
         found,
@@ -148,7 +181,7 @@ def new_member(task, choice: Choice, X, y, weights, n_jobs, planned: int | None 
     ``planned`` is the number of all rows, where these are a sample.
     """
     n_rows = planned or int(np.count_nonzero(weights))
-    square = np.average(squared_row_norms(as_rows(X)), weights=weights) or 1.0
+    square = mean_square(X, weights)
     alpha = choice.strength * square * task.alpha(n_rows, y) / n_rows
     mapped = choice.n_anchors > 1 and X.shape[1] <= _MOST_MAPPED
     return task.member(

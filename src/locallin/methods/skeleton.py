@@ -16,6 +16,7 @@ from locallin.data import as_batches
 from locallin.engine.finite import all_finite, finite_results
 from locallin.engine.input import checked_data
 from locallin.engine.invariants import INPUT, CheckedState, Number, Rule, check_fitted
+from locallin.engine.lazy_rows import LazyRows
 from locallin.engine.matrix import BLOCK
 from locallin.engine.parallel import in_threads, row_blocks
 from locallin.engine.progress import Progress, warn_not_converged
@@ -191,9 +192,10 @@ class ScoringEstimator(CheckedState, BaseEstimator):
         NaN and infinity are looked for here, block by block: the rows are then in
         the cache for what follows.
         """
+        lazy = isinstance(X, LazyRows)
 
         def block(start, stop):
-            part = X if stop - start == X.shape[0] else X[start:stop]
+            part = X[start:stop] if stop - start < X.shape[0] or lazy else X
             if not all_finite(part.data if sparse.issparse(part) else part):
                 assert_all_finite(part, input_name="X")
             return finite_results(function, part)

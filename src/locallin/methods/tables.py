@@ -41,7 +41,12 @@ from locallin.methods.last_fit import (
     new_members,
     workers_for,
 )
-from locallin.methods.settings import TrainingRows, encoded_matrix
+from locallin.methods.settings import (
+    TrainingRows,
+    encoded_matrix,
+    fit_rows,
+    transform_rows,
+)
 from locallin.methods.table_streams import TableLearner
 from locallin.streams.run import StreamSettings, learn_from_stream
 
@@ -140,7 +145,9 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         steps = _Steps(self, self._most_steps(), rows)
         self.__dict__.pop("_held_out", None)  # of blocks before
         chosen = self._choose(rows, began, steps.note_trial, fits_all=True)
-        begun = begin_choice(rows, chosen.choice, self.encoder, self.n_jobs)
+        begun = begin_choice(
+            rows, chosen.choice, self.encoder, self.n_jobs, lazily=True
+        )
         members = new_members(rows, begun, chosen.n_members)
         told = rows.task.told(rows.y)
         fitted = fit_members(
@@ -181,13 +188,13 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
         """
         if self.encoder_ is None:
             return rows.X
-        again = clone(self.encoder_)
-        found = again.fit_transform(rows.X, rows.task.told(rows.y))
+        again, lazily = clone(self.encoder_), self.encoder is None
+        found = fit_rows(again, rows, lazily=lazily)
         same = joblib.hash(fitted_attributes(again)) == joblib.hash(
             fitted_attributes(self.encoder_)
         )
         if not same:
-            found = self.encoder_.transform(rows.X)
+            found = transform_rows(self.encoder_, rows.X, lazily=lazily)
         return encoded_matrix(self.encoder_, found, len(rows))
 
     def _deadline(self, began: float) -> float:
