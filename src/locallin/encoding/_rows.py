@@ -162,7 +162,7 @@ class RowWriter:
 
     def dense(self, raws: list[Raw], means, n_rows: int, dtype) -> np.ndarray:
         """Components of the rows; ``means`` are given ones, by column."""
-        out = np.zeros((n_rows, self.n_out), dtype)
+        out = self._room(n_rows, dtype)
         for start, stop in row_blocks(n_rows, _BLOCK):
             inputs = self.inputs(raws, means, start, stop)
             dense_table(*inputs, self.layout, out[start:stop])
@@ -176,9 +176,14 @@ class RowWriter:
         """Components of rows whose inputs are there already."""
         if gives_sparse:
             return self._sparse(values, codes, dtype)
-        out = np.zeros((values.shape[1], self.n_out), dtype)
+        out = self._room(values.shape[1], dtype)
         dense_table(values, codes, self.layout, out)
         return out
+
+    def _room(self, n_rows: int, dtype) -> np.ndarray:
+        """Room for components, zero unless each of them is written."""
+        make = np.zeros if self._spots else np.empty
+        return make((n_rows, self.n_out), dtype)
 
     def _sparse(self, values, codes, dtype) -> csr_matrix:
         n_rows = values.shape[1]
