@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import platform
-import resource
 import signal
 import time
 import warnings
@@ -259,6 +258,8 @@ def on_one_thread(function, *arguments, minutes: float | None = None):
 def _within(minutes: float | None, function, *arguments):
     """What a call returns; the system ends a process beyond its time of the CPU."""
     if minutes is not None:
+        import resource  # which Windows has not, where tests import this file
+
         most = ceil(time.process_time() + 60 * minutes)
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
     return function(*arguments)

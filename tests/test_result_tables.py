@@ -1,6 +1,8 @@
 """Pages show the results that are committed."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,13 @@ def test_figures_are_rounded_once():
     kept = {"test_errors": [1.0, 1.0101], "mean": 1.005, "deviation": 0.007}
     assert plus_minus(kept) == plus_minus(kept["test_errors"]) == "1.01 +- 0.01"
     assert plus_minus({"mean": 2.0, "deviation": 0.125}) == "2.00 +- 0.12"
+
+
+def test_benchmarks_are_imported_where_the_system_has_no_limits():
+    """Windows has no module ``resource``."""
+    lines = (
+        "import sys",
+        "sys.modules['resource'] = None",
+        "import benchmarks.papers.atlas",
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=ROOT, check=True)

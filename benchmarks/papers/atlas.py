@@ -7,7 +7,6 @@ most), first the atlas, then the classifier's; test rows are looked at once per 
 The seed is that of the atlas.
 """
 
-import resource
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import product
@@ -400,6 +399,8 @@ def time_atlas(data, name, mdl) -> dict:
 
 def peak_gigabytes() -> float:
     """Largest resident memory of this process so far."""
+    import resource  # which Windows has not, where tests import this file
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
