@@ -23,6 +23,12 @@ MODELS = [
 STEPPING = [model for model in MODELS if "effort" not in model.get_params()]
 
 
+@pytest.fixture(autouse=True)
+def own_screen(monkeypatch):
+    """A bar that a test leaves is over its own line, and no later test's."""
+    monkeypatch.setattr(progress, "_SCREEN", progress._Screen())
+
+
 class Lines(logging.Handler):
     """Keeps what is logged."""
 
