@@ -5,6 +5,7 @@ import numpy as np
 from benchmarks._data import RANDOM_SPLITS, SETS
 from benchmarks._markdown import (
     Missing,
+    best_marked,
     column,
     markdown,
     multiple,
@@ -57,7 +58,10 @@ def untuned() -> str:
         return f"{errors[method][data]:.2f}" + (f" ({more:.2f})" if more else "")
 
     there = [s for s in SETS if any(s in found for found in errors.values())]
-    rows = [[s.split("_")[0].upper(), *(cell(m, s) for m in errors)] for s in there]
+    rows = [
+        [s.split("_")[0].upper(), *best_marked([cell(m, s) for m in errors])]
+        for s in there
+    ]
     return markdown(["", *errors], rows)
 
 

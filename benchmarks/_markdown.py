@@ -61,12 +61,12 @@ def plus_minus(entry) -> str:
     return f"{entry['mean']:.2f} +- {entry['deviation']:.2f}"
 
 
-def best_marked(cells, best=min) -> list[str]:
-    """Cells in which the best of the numbers that lead them is bold."""
-    numbers = {i: float(cell.split()[0]) for i, cell in enumerate(cells) if cell}
+def best_marked(cells, place: int = 0) -> list[str]:
+    """Cells in which the least of the numbers that stand at a place is bold."""
+    numbers = {i: float(cell.split()[place]) for i, cell in enumerate(cells) if cell}
     if len(numbers) < 2:
         return list(cells)
-    winner = best(numbers.values())
+    winner = min(numbers.values())
     return [
         f"**{cell}**" if numbers.get(i) == winner else cell
         for i, cell in enumerate(cells)

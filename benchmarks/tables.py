@@ -16,7 +16,15 @@ from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _rival_tables as of_rivals
 from benchmarks import _scale_tables as of_scale
-from benchmarks._markdown import Missing, column, markdown, measured, multiple, read
+from benchmarks._markdown import (
+    Missing,
+    best_marked,
+    column,
+    markdown,
+    measured,
+    multiple,
+    read,
+)
 from benchmarks._methods import is_ours
 from benchmarks._statistics import (
     average_ranks,
@@ -63,7 +71,7 @@ PEER_COLUMNS = {
 
 
 def mixed() -> str:
-    """AUC where there are two classes, and log loss, of every set and method."""
+    """AUC where there are two classes, and log loss, the least of which is marked."""
     aucs, losses = column("aucs", "mixed"), column("log_losses", "mixed")
 
     def cell(method, data):
@@ -73,7 +81,10 @@ def mixed() -> str:
         return (f"{auc:.3f}, " if auc else "") + f"{losses[method][data]:.3f}"
 
     sets = {data: None for found in losses.values() for data in found}
-    rows = [[data, *(cell(method, data) for method in losses)] for data in sets]
+    rows = [
+        [data, *best_marked([cell(method, data) for method in losses], place=-1)]
+        for data in sets
+    ]
     return markdown(["AUC, log loss", *losses], rows)
 
 
@@ -137,7 +148,7 @@ def regression() -> str:
     rows = [
         [
             data,
-            *(cell(found, data, ".3g") for found in errors.values()),
+            *best_marked([cell(found, data, ".3g") for found in errors.values()]),
             cell(covered, data, ".3f"),
         ]
         for data in sets

@@ -414,6 +414,8 @@ def test_the_best_of_a_row_is_marked():
     cells = ["9.80 +- 0.36", "", "9.18 (9.30)"]
     assert _markdown.best_marked(cells) == ["9.80 +- 0.36", "", "**9.18 (9.30)**"]
     assert _markdown.best_marked(["1.0", ""]) == ["1.0", ""]
+    cells = ["0.9, 0.2", "0.8, 0.1"]
+    assert _markdown.best_marked(cells, place=-1) == ["0.9, 0.2", "**0.8, 0.1**"]
 
 
 def test_untuned_results(results):
