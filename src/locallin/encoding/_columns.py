@@ -22,6 +22,10 @@ NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
 _DAY = np.timedelta64(1, "D")
 _MICROSECONDS = 8.64e10  # of a day
 _ZONED = re.compile(r"\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d(:?\d\d)?)")
+# Bytes that are read from each string, at the least.
+_BEHIND = 16
+# Levels that are looked for first: their table stays in the cache.
+_FEW_LEVELS = 2048
 
 
 class Column(NamedTuple):
@@ -190,9 +194,20 @@ def _arrow_column(chunked) -> Column:
     if pa.types.is_null(kind):
         return Column(NUMBER, np.full(len(chunked), np.nan))
     try:
-        return _arrow_text(chunked.cast(pa.large_string()))
+        return _arrow_text(chunked)
     except pa.ArrowException:  # lists, structures, types of one's own
         raise _strange(str(kind)) from None
+
+
+def _code_strings(
+    strings: Strings, longest: int, most: int, codes: np.ndarray
+) -> np.ndarray | None:
+    """Write codes; rows in which each is first seen, None for more than ``most``."""
+    n_bits = (2 * most).bit_length()
+    firsts, heads = np.empty(most, np.int64), np.empty((most, 3), np.uint64)
+    slots, shift = np.zeros(1 << n_bits, np.int32), np.uint64(64 - n_bits)
+    n_codes = code_strings(strings, longest, slots, shift, heads, codes, firsts)
+    return None if n_codes < 0 else firsts[:n_codes]
 
 
 def _arrow_text(chunked) -> Column:
@@ -202,30 +217,32 @@ def _arrow_text(chunked) -> Column:
     """
     import pyarrow as pa
 
+    if not pa.types.is_large_string(chunked.type):
+        chunked = chunked.cast(pa.large_string())
     chunked.validate()  # the sizes of its buffers
-    # Words of eight bytes begin at any byte, and end behind the last string.
-    behind = pa.array([" " * 16], pa.large_string())
-    strings = pa.concat_arrays([*chunked.cast(pa.large_string()).chunks, behind])
+    # Two words of eight bytes begin at any byte, and end behind the last string.
+    behind = pa.array([" " * _BEHIND], pa.large_string())
+    strings = pa.concat_arrays([*chunked.chunks, behind])
     n, first = len(strings) - 1, strings.offset
     valid, offsets, data = (
         np.frombuffer(part if part is not None else b"", kind)
         for part, kind in zip(strings.buffers(), "BqB", strict=True)
     )
     offsets = offsets[first : first + n + 1]
-    ends = np.array([0, *offsets[[0, -1]], len(data) - 16])
-    if (np.diff(ends) < 0).any() or (offsets[1:] < offsets[:-1]).any():
+    sizes = np.diff(offsets)
+    longest, size = int(sizes.max(initial=0)), len(data) - _BEHIND
+    # No size may be so large that a sum of them turns around.
+    ascends = offsets[0] >= 0 and sizes.min(initial=0) >= 0 and longest <= size
+    if not ascends or offsets[-1] > size:
         raise ValueError("a column of strings is damaged: its offsets do not ascend.")
     data = data[offsets[0] :]
     words = np.ndarray(len(data) - 7, np.uint64, data, strides=(1,))
-    codes, firsts = np.empty(n, np.int32), np.empty(n, np.int64)
-    n_codes = code_strings(
-        Strings(read_only(words), read_only(offsets), read_only(valid), first),
-        np.zeros(1 << (2 * n).bit_length(), np.int32),
-        np.empty((n, 2), np.uint64),
-        codes,
-        firsts,
-    )
-    levels = strings.take(pa.array(firsts[:n_codes])).to_pylist()
+    coded = Strings(read_only(words), read_only(offsets), read_only(valid), first)
+    codes = np.empty(n, np.int32)
+    firsts = _code_strings(coded, longest, min(n, _FEW_LEVELS), codes)
+    if firsts is None:
+        firsts = _code_strings(coded, longest, n, codes)
+    levels = strings.take(pa.array(firsts)).to_pylist()
     return Column(TEXT, codes=codes, levels=np.array(levels, dtype=object))
 
 
@@ -346,6 +363,7 @@ def _text(codes: np.ndarray, levels: list, *, declared: bool = False) -> Column:
         merged = np.array([*(known[name] for name in names), -1])
         codes = merged[codes]
     found = np.array(list(known), dtype=object)
+    codes = codes.astype(np.int32, copy=False)
     return Column(TEXT, codes=codes, levels=found, declared=declared)
 
 

@@ -9,13 +9,13 @@ from locallin.kernels._jit import jit
 _ONE, _WORD, _TWO_WORDS = np.uint64(1), np.uint64(8), np.uint64(16)
 # Bits of the first bytes of a word, by their number.
 _MASKS = np.array([2 ** (8 * n) - 1 for n in range(9)], np.uint64)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-@jit(reorder=False, inner=True)
-def _mixed(found, word):
-    found = (found ^ word) * _MIX
-    return found ^ (found >> np.uint64(32))
+# Odd numbers whose bits look like chance: the upper bits of a product with one of them
+# depend on all bits of the other factor.
+_MIX, _MIX_NECK, _MIX_SIZE = (
+    np.uint64(odd)
+    for odd in (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9)
+)
+_HALF = np.uint64(32)
 
 
 @jit(reorder=False, inner=True)
@@ -51,16 +51,18 @@ class Strings(NamedTuple):
 
 
 @jit(reorder=False)
-def code_strings(strings, slots, heads, codes, firsts):
+def code_strings(strings, longest, slots, shift, heads, codes, firsts):
     """Write the codes of strings, by first appearance; return how many there are.
 
-    That of a missing one is -1. ``slots`` is zero, has as many places as a power of
-    two, and more than there are strings; ``firsts`` gets a row of each code, ``heads``
-    its first two words.
+    That of a missing one is -1. ``longest`` is the number of bytes of the longest
+    string. ``slots`` is zero, and has 2^(64 - shift) places, more than ``firsts``,
+    which gets a row of each code; ``heads`` gets its first two words and its size.
+    -1 is returned where ``firsts`` has too few places.
     """
     words, offsets, valid, first_bit = strings
     last, n_codes = np.uint64(len(slots) - 1), 0
     base, stop = np.uint64(offsets[0]), np.uint64(0)
+    is_long = np.uint64(longest) > _TWO_WORDS
     for i in range(len(codes)):
         start, stop = stop, np.uint64(offsets[i + 1]) - base
         bit = first_bit + i
@@ -72,26 +74,29 @@ def code_strings(strings, slots, heads, codes, firsts):
         head = words[start] & _MASKS[min(size, _WORD)]
         next_size = max(size, _WORD) - _WORD
         neck = words[start + _WORD] & _MASKS[min(next_size, _WORD)]
-        mixed = _mixed(_mixed(size, head), neck)
-        at = start + _TWO_WORDS
-        while at < stop:
-            mixed = _mixed(mixed, _word(words, at, stop))
-            at += _WORD
-        place = mixed & last
+        mixed = (head + neck * _MIX_NECK + size * _MIX_SIZE) * _MIX
+        if is_long:
+            at = start + _TWO_WORDS
+            while at < stop:
+                mixed = (mixed ^ (mixed >> _HALF) ^ _word(words, at, stop)) * _MIX
+                at += _WORD
+        place = mixed >> shift
         code = slots[place]
         while code:
             known = np.uint64(code) - _ONE
-            if (heads[known, 0] == head) & (heads[known, 1] == neck):
-                first = firsts[known]
-                begin = np.uint64(offsets[first]) - base
-                same_size = np.uint64(offsets[first + 1]) - base == begin + size
-                if same_size and _is_same(words, begin, start, size):
+            same_head = (heads[known, 0] == head) & (heads[known, 1] == neck)
+            if same_head & (heads[known, 2] == size):
+                begin = np.uint64(offsets[firsts[known]]) - base
+                if not is_long or _is_same(words, begin, start, size):
                     break
             place = (place + _ONE) & last
             code = slots[place]
         if not code:
+            if n_codes == len(firsts):
+                return -1
             firsts[n_codes] = i
-            heads[n_codes, 0], heads[n_codes, 1] = head, neck
+            new = np.uint64(n_codes)
+            heads[new, 0], heads[new, 1], heads[new, 2] = head, neck, size
             n_codes += 1
             slots[place] = code = n_codes
         codes[i] = code - 1
