@@ -8,11 +8,25 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from locallin import TableEncoder
-from locallin.encoding._bins import component_moments, distinct_values
+from locallin.encoding._bins import (
+    Distinct,
+    component_moments,
+    distinct_values,
+    quantile_edges,
+)
 from locallin.encoding._columns import read_columns
 from locallin.encoding._dates import WEEKDAYS
 from locallin.encoding._targets import class_codes
-from locallin.kernels.encoding import HIGH, LEFT, LOW, MISSING, SLOPE, START
+from locallin.engine.matrix import read_only
+from locallin.kernels.encoding import (
+    HIGH,
+    LEFT,
+    LOW,
+    MISSING,
+    SLOPE,
+    START,
+    look_through,
+)
 
 pd = pytest.importorskip("pandas")
 
@@ -95,6 +109,10 @@ def test_a_table_without_numbers_has_slopes_of_nothing():
     assert encoder.get_local_slopes(X).shape == encoder.transform(X).shape
 
 
+def counted(column) -> Distinct:
+    return distinct_values(column, look_through(read_only(column)))
+
+
 @pytest.mark.parametrize(
     "values",
     [
@@ -109,12 +127,10 @@ def test_a_table_without_numbers_has_slopes_of_nothing():
 )
 def test_distinct_values_are_counted(values):
     column = np.array(values)
-    found = distinct_values(column, with_inverse=True)
-    there = column[~np.isnan(column)]
-    wanted, counts = np.unique(there, return_counts=True)
+    found = counted(column)
+    wanted, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     assert_array_equal(found.values, wanted)
     assert_array_equal(found.counts, counts)
-    assert_array_equal(found.values[found.inverse], there)
 
 
 CELLS = {
@@ -168,19 +184,34 @@ def test_cells_that_are_no_values_have_the_errors_of_columns():
     assert np.any(encoder.transform(frame) != before)
 
 
+@pytest.mark.parametrize("power", [0, 150, -150])
 @pytest.mark.parametrize("n", [5_000, 30_000])
-def test_decimals_are_counted_whether_few_or_many(n):
-    column = np.random.RandomState(0).randint(-n // 3, n // 3, size=n) / 7
-    column[:2] = 0.0, -0.0
-    found = distinct_values(column, with_inverse=False)
-    values, counts = np.unique(column, return_counts=True)
+def test_decimals_are_counted_whether_few_or_many(n, power):
+    rng = np.random.RandomState(0)
+    column = rng.randint(-n // 3, n // 3, size=n) / 7 * 10.0**power
+    column[:3] = 0.0, -0.0, np.nan
+    column[rng.randint(0, n, size=n // 50)] *= 1e5
+    found = counted(column)
+    values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
     assert_array_equal(found.values, values)
     assert_array_equal(found.counts, counts)
 
 
+@pytest.mark.parametrize("counts", [[1] * 40, [900, *[1] * 30], [5, 300, 2, 80, 9] * 4])
+def test_bins_hold_as_many_rows_but_for_frequent_values(counts):
+    values = np.arange(len(counts), dtype=float) ** 2
+    edges = quantile_edges(Distinct(values, np.array(counts)), 4)
+    shares = np.array(counts, float)
+    for _ in range(1000):  # what a frequent value has beyond a bin is left to others
+        shares = np.minimum(shares, shares.sum() / 4)
+    filled = np.cumsum(shares) / shares.sum()
+    inner = [np.flatnonzero(filled >= t / 4 - 1e-6)[0] for t in (1, 2, 3)]
+    assert_array_equal(edges, values[np.unique([0, *inner, len(values) - 1])])
+
+
 def test_moments_of_bins_are_those_of_all_rows():
     column = np.round(np.random.RandomState(0).gamma(1, size=500), 2)
-    found = distinct_values(column, with_inverse=False)
+    found = counted(column)
     edges = np.quantile(column, [0.0, 0.2, 0.5, 1.0])
     for (left, right), moments in zip(
         pairwise(edges), component_moments(found, edges), strict=True
@@ -203,6 +234,14 @@ def test_strings_of_arrow_are_told_apart_by_their_bytes(kind):
         found = [column.levels[c] if c >= 0 else None for c in column.codes]
         assert found == expected
         assert len(set(column.levels)) == len(column.levels)
+
+
+def test_strings_of_arrow_are_told_apart_however_many_they_are():
+    pa = pytest.importorskip("pyarrow")
+    texts = [f"{k % 9}{'-' * (k % 30)}{k}" for k in range(7000)] * 2
+    (column,) = read_columns(pa.table({"text": texts}), ["text"])
+    assert [column.levels[code] for code in column.codes] == texts
+    assert list(column.levels) == texts[:7000]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from locallin.encoding._targets import Told
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import bin_moments, count_integers, count_repeated
+from locallin.kernels.encoding import (
+    Seen,
+    bin_moments,
+    capped_quantiles,
+    count_integers,
+    count_repeated,
+    count_sorted,
+)
 
 # A bin of a tree has at least this share of the rows of an average bin.
 _LEAST_SHARE = 0.1
@@ -19,45 +26,31 @@ _CLOSE = 1000
 
 
 class Distinct(NamedTuple):
-    """Values of one feature, ascending and each once, and how often each occurs.
-
-    ``inverse`` tells the place among them of every value that is not missing, where
-    that is asked for.
-    """
+    """Values of one feature, ascending and each once, and how often each occurs."""
 
     values: np.ndarray
     counts: np.ndarray
-    inverse: np.ndarray | None
-    is_missing: np.ndarray
 
 
-def distinct_values(column: np.ndarray, *, with_inverse: bool) -> Distinct:
-    """Values of a column in double precision, without those that are NaN."""
-    is_missing = np.isnan(column)
-    there = column[~is_missing] if is_missing.any() else column
-    values, counts = _counted(there)
-    inverse = np.searchsorted(values, there) if with_inverse else None
-    return Distinct(values, counts, inverse, is_missing)
-
-
-def _counted(column: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values in double precision, ascending, and how often each occurs."""
-    numbers = np.ascontiguousarray(column, dtype=float)
-    if len(numbers):
-        low, high = numbers.min(), numbers.max()
-        # Whole numbers that lie close together are counted, not sorted.
-        if low / 2 + len(numbers) + _CLOSE > high / 2 and np.rint(low) == low:
-            counts = np.zeros(int(high - low) + 1, np.int64)
-            if count_integers(read_only(numbers), low, counts):
-                found = np.flatnonzero(counts)
-                return low + found, counts[found]
-    found, counts = np.zeros(_FEW, np.uint64), np.zeros(_FEW, np.int64)
-    keys = (numbers + 0.0).view(np.uint64)  # both zeros become one
-    if count_repeated(read_only(keys), found, counts):
-        values, counts = found.view(float)[counts > 0], counts[counts > 0]
+def distinct_values(column: np.ndarray, seen: Seen) -> Distinct:
+    """Values in double precision, but for NaN; ``seen`` is what was found of them."""
+    if seen.n_missing == len(column):
+        return Distinct(np.empty(0), np.empty(0, np.int64))
+    low, high = seen.low, seen.high
+    # Whole numbers that lie close together are counted, not sorted.
+    if low / 2 + len(column) + _CLOSE > high / 2 and np.rint(low) == low:
+        counts = np.zeros(int(high - low) + 1, np.int64)
+        if count_integers(read_only(column), low, counts):
+            found = np.flatnonzero(counts)
+            return Distinct(low + found, counts[found])
+    keys, counts = np.zeros(_FEW, np.uint64), np.zeros(_FEW, np.int64)
+    if count_repeated(read_only(column), keys, counts):
+        values, counts = keys.view(float)[counts > 0], counts[counts > 0]
         order = np.argsort(values)
-        return values[order], counts[order]
-    return np.unique(numbers, return_counts=True)
+        return Distinct(values[order], counts[order])
+    values, counts = np.empty(len(column)), np.empty(len(column), np.int64)
+    n_found = count_sorted(read_only(column), values, counts)
+    return Distinct(values[:n_found], counts[:n_found])
 
 
 def quantile_edges(feature: Distinct, n_bins: int) -> np.ndarray:
@@ -69,20 +62,15 @@ def quantile_edges(feature: Distinct, n_bins: int) -> np.ndarray:
     values = feature.values
     if len(values) <= n_bins + 1:
         return values
-    weights = feature.counts.astype(float)
-    cap = weights.sum() / n_bins
-    for _ in range(50):  # falls to the root of sum(min(weights, cap)) = n_bins cap
-        weights = np.minimum(weights, cap)
-        cap, before = weights.sum() / n_bins, cap
-        if cap >= before * (1 - 1e-6):
-            break
-    reached = np.cumsum(weights)
-    inside = np.arange(1, n_bins) * reached[-1] / n_bins
-    places = np.searchsorted(reached, inside * (1 - 1e-9))
+    places = np.empty(n_bins - 1, np.int64)
+    counts = read_only(feature.counts)
+    capped_quantiles(counts, n_bins, np.empty(len(values)), places)
     return values[np.unique([0, *places, len(values) - 1])]
 
 
-def tree_edges(feature: Distinct, told: Told, n_bins: int) -> np.ndarray:
+def tree_edges(
+    feature: Distinct, column: np.ndarray, told: Told, n_bins: int
+) -> np.ndarray:
     """Edges where a tree of at most ``n_bins`` leaves splits the feature.
 
     The tree sees ranks, which its single precision tells apart.
@@ -91,10 +79,11 @@ def tree_edges(feature: Distinct, told: Told, n_bins: int) -> np.ndarray:
     if len(values) < 2:
         return values
     kind = DecisionTreeRegressor if told.is_number else DecisionTreeClassifier
-    assert feature.inverse is not None
-    least = max(1, int(_LEAST_SHARE * len(feature.inverse) / n_bins))
+    is_there = ~np.isnan(column)
+    ranks = np.searchsorted(values, column[is_there])
+    least = max(1, int(_LEAST_SHARE * len(ranks) / n_bins))
     tree = kind(max_leaf_nodes=max(n_bins, 2), min_samples_leaf=least, random_state=0)
-    tree.fit(feature.inverse[:, None], told.values[~feature.is_missing])
+    tree.fit(ranks[:, None], told.values[is_there])
     splits = tree.tree_.threshold[tree.tree_.feature == 0]
     below = np.unique(np.floor(splits).astype(int))
     halves = values[below] / 2 + values[below + 1] / 2

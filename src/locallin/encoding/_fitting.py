@@ -79,6 +79,12 @@ class Raw(NamedTuple):
             raise ValueError("a column that is not of numbers has no values")
         return self.values
 
+    def look(self) -> Seen:
+        """What the values were found to be."""
+        if self.seen is None:
+            raise ValueError("a column that is not of numbers was not looked through")
+        return self.seen
+
     def places(self) -> np.ndarray:
         """The codes."""
         if self.codes is None:
@@ -178,8 +184,7 @@ def raw_rows(column: Column, kind: str, levels: LevelPlaces, what: str) -> Raw:
 
 def fit_numbers(raw: Raw, kind: str, numbers: str) -> Fitted:
     """Lines or bins of a column of numbers, of dates or of booleans."""
-    values, n_rows, seen = raw.numbers(), len(raw.numbers()), raw.seen
-    assert seen is not None
+    values, n_rows, seen = raw.numbers(), len(raw.numbers()), raw.look()
     fitted = Fitted(kind, tells_missing=0 < seen.n_missing < n_rows, raw=raw)
     fitted.missing_share = seen.n_missing / n_rows
     if seen.high - seen.low > np.finfo(float).tiny:  # squares of less are lost

@@ -6,7 +6,12 @@ import numpy as np
 
 from locallin.encoding._columns import Column
 from locallin.engine.matrix import read_only
-from locallin.kernels.encoding import add_by_level, count_codes, take_by_level
+from locallin.kernels.encoding import (
+    add_by_level,
+    count_codes,
+    replace_codes,
+    take_by_level,
+)
 
 # Rows of the whole target that are added to those of each level: with few rows of its
 # own, a level has nearly the mean of all.
@@ -38,8 +43,9 @@ def find_levels(
     names, codes = column.levels, column.codes
     assert names is not None
     assert codes is not None
-    counts = np.zeros(len(names), np.int64)
+    counts = np.zeros((2, len(names)), np.int64)
     count_codes(read_only(codes), counts)
+    counts = counts.sum(axis=0)
     by_name = sorted(range(len(names)), key=names.tolist().__getitem__)
     order = np.array(by_name, dtype=np.intp)
     order = order[np.argsort(-counts[order], kind="stable")]
@@ -54,7 +60,14 @@ def find_levels(
     places = np.full(len(names) + 1, len(named), dtype=np.int32)
     places[named] = np.arange(len(named))
     places[-1] = -1
-    return found, counts[order], places.take(codes, mode="wrap")
+    return found, counts[order], _replaced(codes, places)
+
+
+def _replaced(codes: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """What a table has at codes, its last value at -1."""
+    found = np.empty(len(codes), np.int32)
+    replace_codes(read_only(codes), read_only(table), found)
+    return found
 
 
 class LevelPlaces(NamedTuple):
@@ -74,7 +87,8 @@ def level_codes(column: Column, places: LevelPlaces) -> np.ndarray:
     assert column.levels is not None
     find, other = places.of_name.get, places.other
     table = [*(find(level, other) for level in column.levels.tolist()), -1]
-    return np.array(table, dtype=np.int32)[column.codes]
+    assert column.codes is not None
+    return _replaced(column.codes, np.array(table, dtype=np.int32))
 
 
 def level_means(codes: np.ndarray, n_levels: int, target: np.ndarray) -> np.ndarray:

@@ -96,7 +96,7 @@ def _codes_of_few(y: np.ndarray) -> tuple[np.ndarray, list] | None:
         found.append(str(y[0]))
         is_other = y != y[0]
         y, rest = y[is_other], rest[is_other]
-        codes[rest] += 1
+        codes[rest] = len(found)
     return codes, found
 
 

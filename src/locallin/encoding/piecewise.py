@@ -41,7 +41,9 @@ from locallin.kernels.encoding import (
     SLOPE,
     START,
     Encoding,
+    Seen,
     encode_block,
+    look_through,
 )
 
 __all__ = ["PiecewiseLinearEncoder"]
@@ -227,22 +229,27 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
                 X, told = self._take_target(X, y)
             else:
                 X = self._take(X, reset=True)
-            self._fit_columns(_columns(X), told)
+            self._fit_columns(((column, None) for column in _columns(X)), told)
         return self
 
-    def _fit_columns(self, columns: Iterable[np.ndarray], told: Told | None) -> None:
+    def _fit_columns(
+        self, columns: Iterable[tuple[np.ndarray, Seen | None]], told: Told | None
+    ) -> None:
         if self.strategy == "tree":
             assert told is not None
             told = tree_target(told)
-        self._set_features([self._fit_feature(c, told) for c in columns])
+        self._set_features([self._fit_feature(*column, told) for column in columns])
 
-    def fit_columns(self, columns: list[np.ndarray], told: Told | None = None):
+    def fit_columns(
+        self, columns: list[tuple[np.ndarray, Seen]], told: Told | None = None
+    ):
         """Fit to columns that have been looked at already, as have the parameters.
 
         Parameters
         ----------
-        columns : list of ndarray of shape (n_samples,)
-            Numbers in double precision, NaN where one is missing.
+        columns : list of (ndarray of shape (n_samples,), Seen)
+            Numbers in double precision, NaN where one is missing, and what
+            ``locallin.kernels.encoding.look_through`` found of them.
         told : Told, default=None
             The target, for strategy="tree".
 
@@ -269,15 +276,17 @@ class PiecewiseLinearEncoder(CheckedState, TransformerMixin, BaseEstimator):
         X, y = checked_data(self, X, y, reset=True, finite="allow-nan")
         return X, read_target(y, self.target_type)
 
-    def _fit_feature(self, column, told: Told | None) -> Feature:
-        by_tree = self.strategy == "tree"
-        found = distinct_values(column, with_inverse=by_tree)
-        if told is not None and by_tree:
-            edges = tree_edges(found, told, self.n_bins)
+    def _fit_feature(self, column, seen: Seen | None, told: Told | None) -> Feature:
+        column = np.ascontiguousarray(column, dtype=float)
+        if seen is None:
+            seen = look_through(read_only(column))
+        found = distinct_values(column, seen)
+        if told is not None and self.strategy == "tree":
+            edges = tree_edges(found, column, told, self.n_bins)
         else:
             edges = quantile_edges(found, self.n_bins)
         edges = separated(edges)
-        n_missing = np.count_nonzero(found.is_missing)
+        n_missing = seen.n_missing
         tells = self.missing == "all" or (
             self.missing == "auto" and 0 < n_missing < len(column)
         )

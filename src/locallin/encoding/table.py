@@ -386,7 +386,8 @@ class TableEncoder(TableTransformer):
                 missing="none",
             )
             # Parts of dates have no bins: the sources are values of columns.
-            columns = [raws[j].numbers() for j in self.source_columns_[self.is_binned_]]
+            binned = [raws[j] for j in self.source_columns_[self.is_binned_]]
+            columns = [(raw.numbers(), raw.look()) for raw in binned]
             self.bins_ = bins.fit_columns(columns, told)
 
     def _fit_means(self, raws: list[Raw], target: np.ndarray) -> None:

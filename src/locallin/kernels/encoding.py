@@ -49,7 +49,7 @@ def encode_block(rows, state, out):
 NUMBERS, LEVEL, GAP = range(3)
 # Rows of a table that are made together, and what keeps their lines of the cache from
 # falling on each other.
-_TOGETHER, _APART = 64, 16
+_TOGETHER, _APART = 256, 16
 
 
 class TableLayout(NamedTuple):
@@ -121,7 +121,7 @@ def dense_table(values, codes, layout, out):
     ``values`` has a row for each number, ``codes`` one for each category.
     """
     places, spots, units = layout.places, layout.spots, layout.units
-    found = layout.steps[layout.steps[:, 0] != NUMBERS]
+    steps = layout.steps
     made = np.empty((len(places), _TOGETHER + _APART), out.dtype)
     for first in range(0, len(out), _TOGETHER):
         stop = min(first + _TOGETHER, len(out))
@@ -130,12 +130,16 @@ def dense_table(values, codes, layout, out):
             row = out[i]
             for t in range(len(places)):
                 row[places[t]] = made[t, i - first]
-        for s in range(len(found)):
-            step = found[s]
-            for i in range(first, stop):
-                at = _find(values, codes, i, step)
-                if at >= 0:
+        for s in range(len(steps)):
+            kind, row, start, last = steps[s]
+            if kind == LEVEL:
+                for i in range(first, stop):
+                    at = start + min(np.int64(codes[row, i]), last) + 1
                     out[i, spots[at]] = units[at]
+            elif kind == GAP:
+                for i in range(first, stop):
+                    if values[row, i] != values[row, i]:
+                        out[i, spots[start]] = units[start]
 
 
 @jit
@@ -221,21 +225,41 @@ def held_out_area(bins, flags, n_fit, n_bins):
 
 @jit(reorder=False)
 def count_codes(codes, counts):
-    """Count the codes of levels; return how many are none."""
-    missing = 0
+    """Count the codes of levels, but for -1, in one row of ``counts`` or the other.
+
+    Rows that follow each other often have the same code: adding to one place would
+    wait for the addition before.
+    """
+    n_even = len(codes) // 2 * 2
+    for i in range(0, n_even, 2):
+        one, other = codes[i], codes[i + 1]
+        if one >= 0:
+            counts[0, one] += 1
+        if other >= 0:
+            counts[1, other] += 1
+    if n_even < len(codes) and codes[n_even] >= 0:
+        counts[0, codes[n_even]] += 1
+
+
+@jit(reorder=False)
+def replace_codes(codes, table, out):
+    """Write table[code] for each code; -1 is the last place of the table."""
+    last = len(table) - 1
     for i in range(len(codes)):
-        if codes[i] < 0:
-            missing += 1
-        else:
-            counts[codes[i]] += 1
-    return missing
+        code = np.int64(codes[i])
+        out[i] = table[code if code >= 0 else last]
 
 
 @jit(reorder=False)
 def count_integers(values, low, counts):
-    """Count values by their distance from ``low``; return whether all are whole."""
+    """Count values by their distance from ``low``; return whether all are whole.
+
+    NaN is not counted, here and below.
+    """
     for i in range(len(values)):
         distance = values[i] - low
+        if distance != distance:
+            continue
         place = np.int64(distance)
         if place != distance:
             return False
@@ -244,15 +268,18 @@ def count_integers(values, low, counts):
 
 
 @jit(reorder=False)
-def count_repeated(keys, found, counts):
-    """Count the distinct keys, in any order; return whether there was room for them.
+def count_repeated(values, found, counts):
+    """Count the distinct values, in any order; return whether there was room for them.
 
-    ``found`` and ``counts``, which are zero, have as many places as a power of two, and
-    at most half of them are filled. Keys are unsigned, of eight bytes.
+    ``found``, of their bits, and ``counts``, which are zero, have as many places as a
+    power of two, and at most half of them are filled.
     """
     last, room = np.uint64(len(found) - 1), len(found) // 2
+    keys = values.view(np.uint64)
     for i in range(len(keys)):
-        key = keys[i]
+        if values[i] != values[i]:
+            continue
+        key = keys[i] if values[i] else np.uint64(0)  # both zeros are one
         mixed = key * np.uint64(0x9E3779B97F4A7C15)
         place = (mixed >> np.uint64(50)) & last
         while counts[place] and found[place] != key:
@@ -264,6 +291,83 @@ def count_repeated(keys, found, counts):
             found[place] = key
         counts[place] += 1
     return True
+
+
+_DIGIT = np.uint64(11)  # bits by which keys are sorted at once
+_DIGITS = np.uint64(2**11)
+_SIGN = np.uint64(2**63)
+
+
+@jit(reorder=False)
+def count_sorted(values, found, counts):
+    """Write the distinct values in ascending order, and how often each occurs.
+
+    Returns how many there are; ``found`` and ``counts`` have room for all.
+    """
+    keys, spare = np.empty((2, len(values)), np.uint64)
+    bits, n, varying = values.view(np.uint64), 0, np.uint64(0)
+    for i in range(len(values)):
+        if values[i] != values[i]:
+            continue
+        key = bits[i] if values[i] else np.uint64(0)
+        # As bits of unsigned numbers they ascend as the values do.
+        keys[n] = ~key if key & _SIGN else key | _SIGN
+        varying |= keys[n] ^ keys[0]
+        n += 1
+    shift = np.uint64(0)
+    while varying and not varying >> shift & np.uint64(1):
+        shift += np.uint64(1)
+    places = np.empty(_DIGITS, np.int64)
+    while shift < np.uint64(64) and varying >> shift:
+        places[:] = 0
+        for i in range(n):
+            places[keys[i] >> shift & (_DIGITS - np.uint64(1))] += 1
+        before = 0
+        for digit in range(len(places)):
+            before, places[digit] = before + places[digit], before
+        for i in range(n):
+            digit = keys[i] >> shift & (_DIGITS - np.uint64(1))
+            spare[places[digit]] = keys[i]
+            places[digit] += 1
+        keys, spare = spare, keys
+        shift += _DIGIT
+    n_found, bits = 0, found.view(np.uint64)
+    for i in range(n):
+        if i == 0 or keys[i] != keys[i - 1]:
+            key = keys[i]
+            bits[n_found] = key ^ _SIGN if key & _SIGN else ~key
+            counts[n_found] = 0
+            n_found += 1
+        counts[n_found - 1] += 1
+    return n_found
+
+
+@jit(reorder=False)
+def capped_quantiles(counts, n_bins, weights, places):
+    """Write the values at which bins of about equal weight end, by their places.
+
+    A value weighs as much as it occurs, but no more than a bin: ``weights`` gets that.
+    """
+    total = 0.0
+    for i in range(len(counts)):
+        weights[i] = counts[i]
+        total += weights[i]
+    cap = total / n_bins
+    for _ in range(50):  # falls to the root of sum(min(weights, cap)) = n_bins cap
+        total, before = 0.0, cap
+        for i in range(len(weights)):
+            weights[i] = min(weights[i], cap)
+            total += weights[i]
+        cap = total / n_bins
+        if cap >= before * (1 - 1e-6):
+            break
+    reached, i = weights[0], 0
+    for t in range(1, n_bins):
+        aim = t * total / n_bins * (1 - 1e-9)
+        while reached < aim:
+            i += 1
+            reached += weights[i]
+        places[t - 1] = i
 
 
 @jit(reorder=False)
