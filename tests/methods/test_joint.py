@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.multiclass import OneVsRestClassifier
+from threadpoolctl import threadpool_limits
 
 from locallin import (
     DULLSVMClassifier,
@@ -626,6 +627,20 @@ def test_a_feature_map_is_the_fit_to_mapped_rows(blobs, method, space):
     assert_array_equal(loaded.predict(X), model.predict(X))
     model.partial_fit(X[:30], y[:30])
     assert np.isfinite(model.decision_function(X)).all()
+
+
+def test_a_projection_is_the_same_for_any_number_of_blas_threads():
+    X = np.random.RandomState(0).normal(size=(1000, 900)).astype(np.float32)
+    y = X[:, 0] + X[:, 1] > 0
+    fitted = []
+    for n_threads in (1, 2):
+        model = DULLSVMClassifier(4, metric="linear", max_iter=1, random_state=0)
+        with threadpool_limits(n_threads, user_api="blas"):
+            fitted.append(model.fit(X, y))
+    first, second = fitted
+    assert first.coding_.metric_.shape == (64, 900)
+    assert_array_equal(first.coding_.metric_, second.coding_.metric_)
+    assert_array_equal(first.coef_, second.coef_)
 
 
 def test_a_feature_map_is_applied_batch_by_batch():

@@ -22,6 +22,7 @@ from locallin.encoding import PiecewiseLinearEncoder
 from locallin.engine.input import sound_matrix
 from locallin.engine.lazy_rows import LazyRows, blocks_of, whole
 from locallin.engine.matrix import as_rows, find_nearest
+from locallin.engine.parallel import single_threaded_blas
 from locallin.kernels.linear import Target
 from locallin.kernels.rows import squared_row_norms
 
@@ -272,7 +273,8 @@ def first_metric(estimator, X, given: FitInput) -> np.ndarray:
         model = TruncatedSVD(wanted, random_state=seed)
     else:
         model = PCA(wanted, random_state=seed)
-    components = model.fit(rows).components_
+    with single_threaded_blas():  # the bits of its sums depend on its threads
+        components = model.fit(rows).components_
     return np.ascontiguousarray(components, X.dtype)
 
 
