@@ -175,3 +175,29 @@ def test_large_encoded_matrices_are_not_held():
         tracemalloc.stop()
     # Of 10,000 rows the first metric is made, by copies of them.
     assert peak < 0.8 * encoded.size * encoded.dtype.itemsize
+
+
+@pytest.mark.parametrize(("model", "y"), CASES)
+def test_many_rows_are_predicted_in_blocks(model, y, monkeypatch):
+    model = clone(model).set_params(n_members=1).fit(MIXED, y)
+    methods = [name for name in ("predict", "predict_proba") if hasattr(model, name)]
+    at_once = [getattr(model, name)(MIXED) for name in methods]
+    monkeypatch.setattr(settings, "_MOST_BYTES", 0)
+    monkeypatch.setattr("locallin.methods.tables._ENCODED_TOGETHER", 500)
+    for name, before in zip(methods, at_once, strict=True):
+        assert_array_equal(getattr(model, name)(MIXED), before)
+
+
+def test_predictions_do_not_hold_the_encoded_matrix():
+    X = RNG.normal(size=(3000, 10))
+    model = LocallyLinearClassifier(0, n_members=1, random_state=0)
+    model.fit(X, X[:, 0] * X[:, 1] > 0)
+    many = RNG.normal(size=(150_000, 10)).astype(np.float32)
+    encoded = many.shape[0] * len(model.encoder_.get_feature_names_out()) * 4
+    tracemalloc.start()
+    try:
+        model.predict_proba(many)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.8 * encoded

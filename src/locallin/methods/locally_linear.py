@@ -394,8 +394,7 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Scores; one per row for two classes, positive for ``classes_[1]``.
         """
-        encoded = self._encode(X)
-        return self.model_.decision_function(encoded)
+        return self._predicted("decision_function", X)
 
     def predict(self, X) -> np.ndarray:
         """Classes of the rows.
@@ -426,8 +425,7 @@ class LocallyLinearClassifier(SetPredictor, ClassifierMixin, TableEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities, in the order of ``classes_``.
         """
-        encoded = self._encode(X)
-        return self.model_.predict_proba(encoded)
+        return self._predicted("predict_proba", X)
 
     def predict_log_proba(self, X) -> np.ndarray:
         """Logarithm of ``predict_proba``.

@@ -310,8 +310,7 @@ class LocallyLinearRegressor(RegressorMixin, TableEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_targets)
             What the local models of each row say; of one target an array of one axis.
         """
-        encoded = self._encode(X)
-        return self.model_.predict(encoded).astype(float)
+        return self._predicted("predict", X).astype(float)
 
     def predict_interval(self, X, coverage: float = 0.9) -> np.ndarray:
         """Intervals in which so large a share of new rows lies.

@@ -19,8 +19,12 @@ from sklearn.utils.validation import (
 )
 
 from locallin.data import Batches, as_batches
+from locallin.encoding.table import TableEncoder
 from locallin.engine.input import check_is_table, checked_data
 from locallin.engine.invariants import INPUT, Array, Arrays, CheckedState, Rule
+from locallin.engine.lazy_rows import LazyRows
+from locallin.engine.matrix import BLOCK
+from locallin.engine.parallel import row_blocks
 from locallin.engine.progress import Progress, tell
 from locallin.engine.sklearn_api import (
     CallbackSupportMixin,
@@ -50,6 +54,8 @@ from locallin.methods.settings import (
 from locallin.methods.table_streams import TableLearner
 from locallin.streams.run import StreamSettings, learn_from_stream
 
+# Rows that are encoded together, of those to predict: threads share them.
+_ENCODED_TOGETHER = 16 * BLOCK
 # Rows of a stream's sample whose means of the target are from other rows.
 _CROSS_FITTED = Arrays(
     {
@@ -285,6 +291,19 @@ class TableEstimator(CallbackSupportMixin, CheckedState, BaseEstimator):
     def _encode(self, X):
         check_is_fitted(self)
         return X if self.encoder_ is None else self.encoder_.transform(X)
+
+    def _predicted(self, method: str, X) -> np.ndarray:
+        """What a method of the model says of rows; many are encoded in blocks."""
+        check_is_fitted(self)
+        say = getattr(self.model_, method)
+        if self.encoder_ is None:
+            return say(X)
+        ours = self.encoder is None and isinstance(self.encoder_, TableEncoder)
+        encoded = transform_rows(self.encoder_, X, lazily=ours)
+        if not isinstance(encoded, LazyRows):
+            return say(encoded)
+        blocks = row_blocks(encoded.shape[0], _ENCODED_TOGETHER)
+        return np.concatenate([say(encoded[start:stop]) for start, stop in blocks])
 
     def local_coef(self, X) -> np.ndarray:
         """Effective weights of each row, on what the encoder makes of it.
