@@ -333,6 +333,7 @@ def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time):
     [
         ({32: 0.5, 128: 0.2}, 128, 2),
         ({32: 0.5, 128: 0.6}, 32, 2),
+        ({32: 0.5, 128: 0.4955}, 32, 2),  # a row would take longer to predict
         ({32: 1.1, 128: 0.2}, 8, 1),
     ],
 )

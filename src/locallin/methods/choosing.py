@@ -47,12 +47,13 @@ _SURE, _VERY_SURE = 1.0, 2.0
 # to save a part of the cost: so much for four times as many.
 _MANY_WEIGHTS = 1_000_000
 _WORTH_ANCHORS = 0.05
-# Members of a mean, by effort, and the part of the cost that they have to save, as a
-# row is predicted by each of them. Few rows always take them: chance has chosen more.
+# The part of the cost that members of a mean, or more bins, have to save, as a row takes
+# longer to predict.
+_WORTH = 0.01
+# Members of a mean, by effort. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
 # Choices that are tried, at the most.
 MOST_TRIALS = {0: 0, 1: 50, 2: 60}
-_WORTH_MEMBERS = 0.01
 _ROWS_FOR_MEMBERS = 4000
 # What a last fit may take longer than trials tell, and its passes over the rows where
 # there is no time for as many as were chosen.
@@ -152,7 +153,7 @@ class Choosing:
         best = self._look_at_more_rows(self._search())
         if most > 1 and self._has_time(best):
             mean = self._best_mean(best, most)
-            worth = mean.cost < (1.0 - _WORTH_MEMBERS) * best.cost
+            worth = mean.cost < (1.0 - _WORTH) * best.cost
             few = len(self._parts.rows) <= _ROWS_FOR_MEMBERS
             best = mean if n_members or few or worth else best
         scores, held = self._parts.scores[best.choice, best.n_members], self._parts.held
@@ -232,7 +233,7 @@ class Choosing:
         """More bins as long as they gain: integers may be codes, each with its own."""
         for n_bins in _FINER:
             other = self._better(best, n_bins=n_bins)
-            if other is best:
+            if other.cost > (1.0 - _WORTH) * best.cost:
                 break
             best = other
         return best
