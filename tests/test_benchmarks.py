@@ -673,6 +673,13 @@ def test_test_losses_are_scikit_learns():
     assert own.hinge_loss(model, X, y) == pytest.approx(expected, rel=1e-4)
 
 
+def test_embeddings_have_no_more_dimensions_than_features(data, monkeypatch):
+    monkeypatch.setattr(manifolds, "LIMITS", {"letter": (150, 50)})
+    rows = manifolds.Embedded(data, "letter")
+    assert rows.form("as they are", None).shape == (200, 12)
+    assert rows.form("LLE", (10, 30)).shape == (200, 12)
+
+
 def test_classes_of_charts_by_hand():
     charts = np.array([0] * 4 + [1] * 10 + [2] * 2)
     y = np.array([0, 0, 0, 1] + [1] * 10 + [2, 2])

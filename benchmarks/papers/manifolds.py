@@ -58,7 +58,8 @@ PRINTED = {
         "Atlas": {"1-NN": 17.28},
     },
 }
-# Neighbours and dimensions. LTSA falls apart with the paper's ten neighbours.
+# Neighbours, and dimensions, at most as many as features. LTSA falls apart with the
+# paper's ten neighbours.
 EMBEDDINGS = {
     "LLE": ("standard", ((10, 10), (10, 30))),
     "LTSA": ("ltsa", ((30, 10), (50, 30))),
@@ -94,7 +95,7 @@ class Embedded:
         n_neighbors, dimensions = point
         embedding = LocallyLinearEmbedding(
             n_neighbors=n_neighbors,
-            n_components=dimensions,
+            n_components=min(dimensions, X.shape[1]),
             method=method,
             eigen_solver="arpack",
             random_state=0,
