@@ -260,3 +260,9 @@ def test_a_file_that_cannot_work_names_its_versions(blobs, file):
             archive.writestr(name, part)
     with pytest.raises(ValueError, match=r"written by locallin 7\.3\.1"):
         load(file)
+
+
+def test_types_that_are_trusted_are_named_once():
+    names = files.trusted_types()
+    assert len(set(names)) == len(names)
+    assert "locallin.encoding.table.TableEncoder" in names

@@ -305,10 +305,12 @@ def trusted_types() -> list[str]:
 
 
 def _type_names(kinds: Iterable[type | str]) -> list[str]:
-    return [
+    """Full names, each once."""
+    names = (
         kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}"
         for kind in kinds
-    ]
+    )
+    return list(dict.fromkeys(names))
 
 
 def _foreign(skops, content: bytes, trusted) -> list[str]:
