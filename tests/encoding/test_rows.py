@@ -236,6 +236,18 @@ def test_strings_of_arrow_are_told_apart_by_their_bytes(kind):
         assert len(set(column.levels)) == len(column.levels)
 
 
+def test_categories_of_arrow_that_are_missing_throughout_are_constant():
+    pa = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"gone": [None] * 40, "size": np.arange(40.0)})
+    frame["gone"] = frame["gone"].astype("category")
+    halves = [pa.Table.from_pandas(frame[i : i + 20]) for i in (0, 20)]
+    table = pa.concat_tables(part.select(["gone", "size"]) for part in halves)
+    assert table.column("gone").num_chunks == 2
+    encoder = TableEncoder().fit(table)
+    assert list(encoder.kinds_) == ["constant", "number"]
+    assert_array_equal(encoder.transform(table), encoder.transform(frame))
+
+
 def test_strings_of_arrow_are_told_apart_however_many_they_are():
     pa = pytest.importorskip("pyarrow")
     texts = [f"{k % 9}{'-' * (k % 30)}{k}" for k in range(7000)] * 2

@@ -171,6 +171,8 @@ def _arrow_column(chunked) -> Column:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         chunked.validate(full=True)  # Arrow follows what it finds, and so do we
     if pa.types.is_dictionary(kind):
+        if pa.types.is_null(kind.value_type):  # Arrow cannot unify these
+            return _text(np.full(len(chunked), -1), [], declared=True)
         array = chunked.unify_dictionaries().combine_chunks()
         array = array if isinstance(array, pa.Array) else array.chunk(0)
         codes = array.indices.cast(pa.int32()).fill_null(-1).to_numpy()
