@@ -39,10 +39,10 @@ def distinct_values(column: np.ndarray, seen: Seen) -> Distinct:
     low, high = seen.low, seen.high
     # Whole numbers that lie close together are counted, not sorted.
     if low / 2 + len(column) + _CLOSE > high / 2 and np.rint(low) == low:
-        counts = np.zeros(int(high - low) + 1, np.int64)
+        counts = np.zeros(int(high - low) + 1, np.int32)
         if count_integers(read_only(column), low, counts):
             found = np.flatnonzero(counts)
-            return Distinct(low + found, counts[found])
+            return Distinct(low + found, counts[found].astype(np.int64))
     keys, counts = np.zeros(_FEW, np.uint64), np.zeros(_FEW, np.int64)
     if count_repeated(read_only(column), keys, counts):
         values, counts = keys.view(float)[counts > 0], counts[counts > 0]

@@ -291,8 +291,9 @@ class TableEncoder(TableTransformer):
         raws, target, n_rows = self._fit(X, y)
         means: dict[int, np.ndarray] = {}
         if self.has_means_.any():
-            rng = check_random_state(self.random_state)
-            folds = Folds(target, rng.permutation(n_rows) % self.n_folds)
+            parts = np.resize(np.arange(self.n_folds), n_rows)
+            check_random_state(self.random_state).shuffle(parts)
+            folds = Folds(target, parts)
             for j in np.flatnonzero(self.has_means_).tolist():
                 n_levels = len(self._levels_of(j))
                 means[j] = folds.means(raws[j].places(), n_levels)
