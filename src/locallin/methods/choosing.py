@@ -47,8 +47,8 @@ _SURE, _VERY_SURE = 1.0, 2.0
 # to save a part of the cost: so much for four times as many.
 _MANY_WEIGHTS = 1_000_000
 _WORTH_ANCHORS = 0.05
-# The part of the cost that members of a mean, or more bins, have to save, as a row takes
-# longer to predict.
+# The part of the cost that members of a mean, or more bins, have to save, as a row
+# takes longer to predict.
 _WORTH = 0.01
 # Members of a mean, by effort. Few rows always take them: chance has chosen more.
 MEMBERS = {0: 1, 1: 3, 2: 6}
