@@ -302,8 +302,10 @@ def test_rows_without_a_weight_are_no_more_rows():
     assert choosing._look_at_more_rows(first) is first
 
 
-@pytest.mark.parametrize("in_time", [True, False])
-def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time):
+@pytest.mark.parametrize(
+    ("in_time", "teach"), [(True, True), (True, False), (False, True)]
+)
+def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time, teach):
     monkeypatch.setattr("locallin.methods.choosing._ROWS", {1: 300})
     X = np.random.RandomState(0).uniform(-2, 2, size=(2000, 2))
     y = (np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2 > 0
@@ -316,8 +318,9 @@ def test_more_rows_are_asked_for_more_local_models(monkeypatch, in_time):
     if not in_time:
         monkeypatch.setattr(Choosing, "_end", lambda *_: -np.inf)
         monkeypatch.setattr(Choosing, "_has_time", lambda *_: True)
+    monkeypatch.setattr(Parts, "teach", lambda *_: teach)
     best = choosing._look_at_more_rows(first)
-    if in_time:
+    if in_time and teach:
         assert best.choice.n_anchors > 4
         assert len(choosing._parts.rows) == 2000
         assert len(choosing.trials) > len(choosing._parts.trials) > 1

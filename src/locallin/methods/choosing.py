@@ -180,8 +180,7 @@ class Choosing:
         if drawn is None:
             return False
         self._parts = Parts(*drawn, self._encoder, self._n_jobs)
-        # Columns have to vary in every part to learn from.
-        return all(part.X.shape[1] for part in self._parts.of(self._first()))
+        return self._parts.teach(self._first())
 
     def _first(self) -> Choice:
         """What is tried first."""
@@ -298,11 +297,14 @@ class Choosing:
         choice = self._for_rows(best.choice, len(drawn[0]))
         self._parts = Parts(*drawn, self._encoder, self._n_jobs)
         try:
-            best = self._try(choice, end)
+            found = self._try(choice, end) if self._parts.teach(choice) else None
         except _OutOfTime:
+            found = None
+        if found is None:
             self._parts = few
             return best
         few.forget()
+        best = found
         n_anchors = best.choice.n_anchors
         best = self._grow_to(best, (4 * n_anchors, 16 * n_anchors, 64 * n_anchors))
         return self._better(best, passes=20)

@@ -132,6 +132,10 @@ class Parts:
         kinds = getattr(self.of(choice)[0].encoder, "kinds_", ())
         return self.are_ours and bool({"number", "date"} & set(kinds))
 
+    def teach(self, choice: Choice) -> bool:
+        """Whether there is a column that varies in every part to learn from."""
+        return all(part.X.shape[1] for part in self.of(choice))
+
     def of(self, choice: Choice) -> list[Held]:
         """The parts as a choice has them."""
         key = choice.n_bins, choice.bins, choice.n_columns
