@@ -127,15 +127,15 @@ def dense_table(values, codes, layout, out):
         stop = min(first + _TOGETHER, len(out))
         _encode_numbers(values, first, stop, layout, made)
         for i in range(first, stop):
-            row = out[i]
+            row, j = out[i], i - first
             for t in range(len(places)):
-                row[places[t]] = made[t, i - first]
+                row[np.uint64(places[t])] = made[t, j]
         for s in range(len(steps)):
             kind, row, start, last = steps[s]
             if kind == LEVEL:
                 for i in range(first, stop):
-                    at = start + min(np.int64(codes[row, i]), last) + 1
-                    out[i, spots[at]] = units[at]
+                    at = np.uint64(start + min(np.int64(codes[row, i]), last) + 1)
+                    out[i, np.uint64(spots[at])] = units[at]
             elif kind == GAP:
                 for i in range(first, stop):
                     if values[row, i] != values[row, i]:
@@ -175,25 +175,31 @@ def sparse_table(values, codes, layout, data, indices, indptr):
 def add_by_level(codes, folds, values, sums, counts):
     """Add the values of rows, (n, n_targets), to those of their fold and level.
 
-    Codes that are no level are left out.
+    Codes that are no level are left out: without a sign, -1 is beyond all of them.
     """
-    n_levels = counts.shape[1]
+    n_levels, n_targets = np.uint64(counts.shape[1]), values.shape[1]
     for i in range(len(codes)):
-        code, fold = codes[i], folds[i]
-        if 0 <= code < n_levels:
-            counts[fold, code] += 1
-            for t in range(values.shape[1]):
+        code, fold = np.uint64(np.int64(codes[i])), np.uint64(folds[i])
+        if code >= n_levels:
+            continue
+        counts[fold, code] += 1
+        sums[fold, code, 0] += values[i, 0]
+        if n_targets > 1:  # most have one, for which a loop would take twice as long
+            for t in range(1, n_targets):
                 sums[fold, code, t] += values[i, t]
 
 
 @jit(reorder=False)
 def take_by_level(codes, folds, table, out):
     """Write table[fold, level] to the rows of ``out`` whose codes are levels."""
-    n_levels = table.shape[1]
+    n_levels, n_targets = np.uint64(table.shape[1]), table.shape[2]
     for i in range(len(codes)):
-        code, fold = codes[i], folds[i]
-        if 0 <= code < n_levels:
-            for t in range(table.shape[2]):
+        code, fold = np.uint64(np.int64(codes[i])), np.uint64(folds[i])
+        if code >= n_levels:
+            continue
+        out[i, 0] = table[fold, code, 0]
+        if n_targets > 1:
+            for t in range(1, n_targets):
                 out[i, t] = table[fold, code, t]
 
 
@@ -234,9 +240,9 @@ def count_codes(codes, counts):
     for i in range(0, n_even, 2):
         one, other = codes[i], codes[i + 1]
         if one >= 0:
-            counts[0, one] += 1
+            counts[0, np.uint64(one)] += 1
         if other >= 0:
-            counts[1, other] += 1
+            counts[1, np.uint64(other)] += 1
     if n_even < len(codes) and codes[n_even] >= 0:
         counts[0, codes[n_even]] += 1
 
@@ -247,7 +253,7 @@ def replace_codes(codes, table, out):
     last = len(table) - 1
     for i in range(len(codes)):
         code = np.int64(codes[i])
-        out[i] = table[code if code >= 0 else last]
+        out[i] = table[np.uint64(code if code >= 0 else last)]
 
 
 @jit(reorder=False)
@@ -263,7 +269,7 @@ def count_integers(values, low, counts):
         place = np.int64(distance)
         if place != distance:
             return False
-        counts[place] += 1
+        counts[np.uint64(place)] += 1
     return True
 
 
