@@ -29,6 +29,7 @@ PACKAGES = (
     "numba",
     "scikit-learn-intelex",
     "lightgbm",
+    "catboost",
     "interpret-core",
 )
 ENVIRONMENT = ("OMP_WAIT_POLICY", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks import _defaults_tables as of_defaults
 from benchmarks import _domain_tables as of_domains
 from benchmarks import _manifold_tables as of_manifolds
+from benchmarks import _mixed_tables as of_mixed
 from benchmarks import _paper_tables as of_papers
 from benchmarks import _probability_tables as of_probabilities
 from benchmarks import _rival_tables as of_rivals
@@ -26,9 +27,9 @@ from benchmarks._markdown import (
     read,
 )
 from benchmarks._methods import is_ours
+from benchmarks._mixed_tables import lead
 from benchmarks._statistics import (
     average_ranks,
-    compare,
     median_ratio,
     with_most_sets,
 )
@@ -68,72 +69,6 @@ PEER_COLUMNS = {
     "model, MB": ("model_bytes", 1e-6),
     "memory of a fit, MB": ("peak_memory_bytes", 1e-6),
 }
-
-
-def mixed() -> str:
-    """AUC where there are two classes, and log loss, the least of which is marked."""
-    aucs, losses = column("aucs", "mixed"), column("log_losses", "mixed")
-
-    def cell(method, data):
-        if data not in losses[method]:
-            return ""
-        auc = aucs.get(method, {}).get(data)
-        return (f"{auc:.3f}, " if auc else "") + f"{losses[method][data]:.3f}"
-
-    sets = {data: None for found in losses.values() for data in found}
-    rows = [
-        [data, *best_marked([cell(method, data) for method in losses], place=-1)]
-        for data in sets
-    ]
-    return markdown(["AUC, log loss", *losses], rows)
-
-
-MIXED_MEASURES = {
-    "AUC": ("aucs", -1),
-    "log loss": ("log_losses", 1),
-    "error": ("test_errors", 1),
-}
-
-
-def mixed_summary() -> str:
-    """Average ranks over the sets that all methods have, and the price of a row.
-
-    A method that leaves out more than a tenth of the sets has no ranks; every peer is
-    set against ours on the sets that both have, if it has a quarter of them.
-    """
-    ranks = {}
-    for measure, (key, sign) in MIXED_MEASURES.items():
-        ranks[measure] = average_ranks(
-            {
-                method: {data: sign * value for data, value in values.items()}
-                for method, values in with_most_sets(column(key, "mixed")).items()
-            }
-        )
-    times = column("batch_microseconds_per_row", "mixed")
-    fits = column("fit_seconds", "mixed")
-    losses = column("log_losses", "mixed")
-    rows = [
-        [
-            method,
-            *(ranks[measure].get(method, "") for measure in MIXED_MEASURES),
-            lead(losses, method),
-            f"{np.median(list(fits[method].values())):.2g}",
-            f"{np.median(list(times[method].values())):.2g}",
-        ]
-        for method, found in times.items()
-        if 4 * len(found) >= max(map(len, times.values()))
-    ]
-    head = [f"average rank, {measure}" for measure in MIXED_MEASURES]
-    head += ["ours ahead, log loss (p)", "fit, s (median)", "us/row (median)"]
-    return markdown(["", *head], rows)
-
-
-def lead(losses, peer: str, ours: str = "LocallyLinearClassifier") -> str:
-    """On how many sets ours has the smaller loss, with Wilcoxon's p."""
-    if peer == ours:
-        return ""
-    beside = compare(losses[ours], losses[peer])
-    return f"{beside['ahead']} of {beside['sets']} ({beside['p']:.2g})"
 
 
 def regression() -> str:
@@ -349,8 +284,10 @@ TABLES = {
     "untuned, pairs": of_defaults.pairs,
     "untuned, speed": of_defaults.speed,
     "untuned, grown": of_defaults.grown,
-    "mixed": mixed,
-    "mixed, summary": mixed_summary,
+    "mixed": of_mixed.every_set,
+    "mixed, summary": of_mixed.summary,
+    "mixed, slow peers": of_mixed.slow_peers,
+    "mixed, aims": of_mixed.aims,
     "domains": of_domains.domains,
     "domains, EBM": of_domains.domains_and_ebm,
     "beside boosters": of_domains.boosters,

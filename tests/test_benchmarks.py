@@ -20,6 +20,7 @@ from benchmarks import (
     _data,
     _deformed,
     _markdown,
+    _mixed_tables,
     _statistics,
     _twin,
     alpha_path,
@@ -714,6 +715,63 @@ def test_methods_are_compared_on_the_same_splits(tmp_path, monkeypatch):
     first, second = _markdown.on_same_splits("e", "a", "b", ("heart",))
     assert first == {"heart": 1.0, "letter": 2.0}
     assert second == {"heart": 2.0, "letter": 2.0}
+
+
+@pytest.fixture
+def raw_tables(tmp_path, monkeypatch):
+    """Results of three raw tables, of which a slow peer has one elsewhere."""
+    ours, slow, quick = _mixed_tables.OURS, _mixed_tables.EBM, _mixed_tables.LIGHTGBM
+    found = {
+        "titanic": {
+            ours: {"aucs": [0.8, 0.9], "test_errors": [20.0]},
+            slow: {"aucs": [0.85]},
+            quick: {"aucs": [0.7, 0.7]},
+        },
+        "adult": {
+            ours: {"aucs": [0.9], "test_errors": [13.0]},
+            slow: {"skipped": "takes more than 5 minutes"},
+            quick: {"aucs": [0.95]},
+        },
+        "fraud": {ours: {"aucs": [0.7]}, quick: {"aucs": [0.6]}},
+    }
+    elsewhere = {
+        "fraud": {slow: {"auc": 0.6}, ours: {"auc": 0.1}},
+        "usps": {slow: {"auc": 0.9}},
+    }
+    for name, results in (("mixed", found), ("domains", elsewhere)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"results": results}))
+    monkeypatch.setattr(_markdown, "RESULTS", tmp_path)
+
+
+def test_results_of_the_domains_stand_in_where_raw_tables_have_none(raw_tables):
+    found = _mixed_tables.results("aucs")
+    assert found[_mixed_tables.EBM] == {"titanic": 0.85, "fraud": 0.6}
+    assert found[_mixed_tables.OURS]["fraud"] == 0.7
+
+
+def test_slow_peers_of_raw_tables_are_compared_on_the_splits_they_have(raw_tables):
+    both = _mixed_tables.of_both("aucs", -1, _mixed_tables.EBM)
+    assert both[_mixed_tables.OURS]["titanic"] == -0.8
+    assert both[_mixed_tables.EBM]["titanic"] == -0.85
+
+
+def test_aims_of_raw_tables_follow_the_results(raw_tables):
+    *_, lightgbm, ebm, behind, adult = _mixed_tables.aims().splitlines()
+    assert "1.33 against 1.67 on 3 tables" in lightgbm
+    assert lightgbm.endswith("| met |")
+    assert "1.5 against 1.5 on 2 tables" in ebm
+    assert ebm.endswith("| missed |")
+    assert f"| adult ({_mixed_tables.LIGHTGBM}) | met |" in behind
+    assert adult.endswith("| 13.00 % | met |")
+
+
+def test_a_method_that_fits_long_has_one_split(data, tiny, monkeypatch):
+    monkeypatch.setattr(mixed, "REPEATS", 2)
+    quickly = mixed.measure(data, "penguins", "LogisticRegression")
+    monkeypatch.setattr(mixed, "SLOW_SECONDS", 0)
+    slowly = mixed.measure(data, "penguins", "LogisticRegression")
+    assert len(quickly["test_errors"]) == 2
+    assert slowly["test_errors"] == quickly["test_errors"][:1]
 
 
 def test_the_slowest_peers_have_one_split_of_large_sets(monkeypatch):

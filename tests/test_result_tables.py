@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from benchmarks import _markdown, tables
+from benchmarks import _mixed_tables as mixed
 from benchmarks.__main__ import BENCHMARKS
 from benchmarks._common import RESULTS
 from benchmarks._markdown import column, plus_minus, read
-from benchmarks._statistics import median_ratio
+from benchmarks._statistics import average_ranks, compare, median_ratio
 
 ROOT = Path(__file__).parent.parent
 
@@ -117,3 +118,36 @@ def test_benchmarks_are_imported_where_the_system_has_no_limits():
         "import benchmarks.papers.atlas",
     )
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=ROOT, check=True)
+
+
+def in_auc_beside(peer: str) -> tuple[dict, dict]:
+    """How the AUC of a slow peer on raw tables compares with ours, and the ranks."""
+    both = mixed.of_both(*mixed.MEASURES["AUC"], peer)
+    return compare(both[peer], both[mixed.OURS]), average_ranks(both)
+
+
+def test_slow_peers_on_raw_tables_are_counted_right():
+    catboost, ebm = (in_auc_beside(peer)[0] for peer in mixed.SLOW)
+    assert (
+        f"CatBoost is ahead of ours on {catboost['ahead']} of {catboost['sets']} "
+        f"tables, EBM on {ebm['ahead']} of {ebm['sets']}"
+    ) in said("README.md")
+    beside, ranks = in_auc_beside(mixed.EBM)
+    assert (
+        f"ahead in AUC on {beside['ahead']} of {beside['sets']}: its average rank of "
+        f"two is {ranks[mixed.EBM]}, ours {ranks[mixed.OURS]}, which may be chance "
+        f"(Wilcoxon's p = {beside['p']:.2g})"
+    ) in said("docs/from_ebm.md")
+    assert beside["p"] > 0.05
+
+
+def test_the_aim_of_encoding_is_told_as_it_is():
+    page = said("docs/benchmarks.md")
+    ratios = {
+        name: entry["fit_transform_by_read_csv"]
+        for name, entry in read("encoding").items()
+    }
+    met = " and ".join(name for name, ratio in ratios.items() if ratio <= 1)
+    sentence = page[page.index("The aim is to encode") :].split(".")[0]
+    assert f": {met} are there, " in sentence
+    assert all(name in sentence for name in ratios)
