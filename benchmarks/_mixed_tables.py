@@ -172,7 +172,7 @@ def aims() -> str:
     listed = ", ".join(f"{data} ({peer})" for data, peer in behind.items())
     rows.append(
         [
-            f"a point of AUC behind the best on {MOST_BEHIND} tables at the most",
+            f"more than a point of AUC behind the best on at most {MOST_BEHIND} tables",
             listed or "none",
             said(len(behind) <= MOST_BEHIND),
         ]
