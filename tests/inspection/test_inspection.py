@@ -435,6 +435,10 @@ def test_rows_that_nothing_moves():
     assert not found.model_flips.any()
     assert found.names.tolist() == ["", ""]
     assert "(none)" in str(found)
+    assert "search='model' may find one" in str(found)
+    asked = counterfactual(clf, X[:2], features=["x0"], X_reference=X, search="model")
+    assert_array_equal(asked.feature, [-1, -1])
+    assert "search=" not in str(asked)
 
 
 def test_wrong_arguments_of_counterfactual(moons):

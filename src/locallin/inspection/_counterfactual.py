@@ -72,6 +72,8 @@ class Counterfactuals:
         Names of the columns.
     of_numbers : bool, default=False
         Whether they are those of a regressor.
+    by_model : bool, default=False
+        Whether the whole model was asked, and not the local model of each row.
 
     See Also
     --------
@@ -91,6 +93,7 @@ class Counterfactuals:
     reached: np.ndarray
     feature_names: np.ndarray
     of_numbers: bool = False
+    by_model: bool = False
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -132,10 +135,13 @@ class Counterfactuals:
     def _summary(self) -> str:
         found = self.feature >= 0
         does = "is brought there" if self.of_numbers else "changes its decision"
-        return (
+        text = (
             f"The real model {does} in {np.count_nonzero(self.model_flips & found)} "
             f"of {np.count_nonzero(found)} rows."
         )
+        if not self.by_model and (~found & (self.size > 0)).any():
+            text += " Where there is none, search='model' may find one."
+        return text
 
     def _table(self) -> tuple[tuple[str, ...], list]:
         aim = "prediction" if self.of_numbers else "decision"
@@ -367,6 +373,7 @@ def _asked(
         reached=reached,
         feature_names=view.names,
         of_numbers=aim is not None,
+        by_model=by_model,
     )
 
 
