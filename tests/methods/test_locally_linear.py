@@ -265,6 +265,7 @@ def choosing_by(monkeypatch, name: str, costs: dict) -> tuple[Choosing, Trial]:
 
     monkeypatch.setattr(Choosing, "_try", attempt)
     monkeypatch.setattr(Choosing, "_n_weights", lambda _, choice: choice.n_anchors)
+    monkeypatch.setattr(Choosing, "_width", lambda _, choice: choice.n_bins)
     choosing._parts.trials.append(start)
     return choosing, start
 
@@ -344,6 +345,13 @@ def test_bins_become_finer_as_long_as_they_gain(monkeypatch, costs, expected, n_
     choosing, start = choosing_by(monkeypatch, "n_bins", costs)
     assert choosing._finer(start).choice.n_bins == expected
     assert len(choosing._parts.trials) == 1 + n_tried
+
+
+def test_bins_become_no_finer_than_values(monkeypatch):
+    choosing, start = choosing_by(monkeypatch, "n_bins", {32: 0.5})
+    monkeypatch.setattr(Choosing, "_width", lambda *_: 9)
+    assert choosing._finer(start) is start
+    assert len(choosing._parts.trials) == 1
 
 
 @pytest.mark.parametrize(("cost", "expected"), [(0.7, "tree"), (0.96, "quantile")])

@@ -230,7 +230,10 @@ class Choosing:
 
     def _finer(self, best: Trial) -> Trial:
         """More bins as long as they gain: integers may be codes, each with its own."""
-        for n_bins in _FINER:
+        for n_bins in (n for n in _FINER if n > best.choice.n_bins > 0):
+            finer = replace(best.choice, n_bins=n_bins)
+            if self._width(finer) == self._width(best.choice):
+                break  # no number has more values
             other = self._better(best, n_bins=n_bins)
             if other.cost > (1.0 - _WORTH) * best.cost:
                 break
@@ -269,8 +272,11 @@ class Choosing:
 
     def _n_weights(self, choice: Choice) -> int:
         """Weights of the local models of a choice."""
-        width = self._parts.of(choice)[0].X.shape[1]
-        return choice.n_anchors * width * self._task.n_scores
+        return choice.n_anchors * self._width(choice) * self._task.n_scores
+
+    def _width(self, choice: Choice) -> int:
+        """Components of an encoded row."""
+        return self._parts.of(choice)[0].X.shape[1]
 
     def _refine(self, best: Trial) -> Trial:
         """Passes, penalties and, where the effort allows, bins beside the best."""
@@ -285,7 +291,7 @@ class Choosing:
         return best
 
     def _look_at_more_rows(self, best: Trial) -> Trial:
-        """More local models or passes, where more rows than were looked at say so."""
+        """More bins, local models or passes, where more rows than before say so."""
         few = self._parts
         n_counted = np.count_nonzero(self._all.weights)
         if n_counted < _MANY_MORE * len(few.rows) or not self._has_time(best):
@@ -304,7 +310,7 @@ class Choosing:
             self._parts = few
             return best
         few.forget()
-        best = found
+        best = self._finer(found) if self._parts.have_numbers(found.choice) else found
         n_anchors = best.choice.n_anchors
         best = self._grow_to(best, (4 * n_anchors, 16 * n_anchors, 64 * n_anchors))
         return self._better(best, passes=20)
