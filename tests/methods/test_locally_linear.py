@@ -285,6 +285,9 @@ def test_large_models_have_to_be_worth_it(monkeypatch, cost, expected):
         ({64: 0.999, 256: 0.5, 1000: 0.4}, 1000),  # beyond a gain that may be chance
         ({64: 1.1, 256: 0.5}, 16),
         ({64: 0.5, 256: 0.7}, 64),
+        ({1: 1.02}, 1),  # worse by less than chance
+        ({1: 1.2}, 16),
+        ({1: 1.02, 4: 0.5}, 4),
     ],
 )
 def test_local_models_are_added_as_long_as_they_may_gain(monkeypatch, costs, expected):

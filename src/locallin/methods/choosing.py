@@ -196,7 +196,6 @@ class Choosing:
         for loss in self._task.losses[1:]:
             best = self._better(best, loss=loss)
         best = self._better(best, passes=20)
-        best = self._simpler(best, n_anchors=1)
         best = self._grow(best)
         return self._refine(best)
 
@@ -242,6 +241,8 @@ class Choosing:
 
     def _grow(self, best: Trial) -> Trial:
         """Fewer local models, or more as long as they gain."""
+        # One function for all rows explains most, and costs least.
+        best = self._better(best, by=-_CHANCE, n_anchors=1)
         if best.choice.n_anchors > 4:
             best = self._simpler(best, n_anchors=4)
         return self._grow_to(best, (4, 64, 256, 1024))
