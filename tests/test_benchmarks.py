@@ -741,6 +741,7 @@ def raw_tables(tmp_path, monkeypatch):
     for name, results in (("mixed", found), ("domains", elsewhere)):
         (tmp_path / f"{name}.json").write_text(json.dumps({"results": results}))
     monkeypatch.setattr(_markdown, "RESULTS", tmp_path)
+    monkeypatch.setattr(mixed, "SETS", tuple(found))  # `tiny` has others
 
 
 def test_results_of_the_domains_stand_in_where_raw_tables_have_none(raw_tables):
