@@ -230,6 +230,8 @@ class Choosing:
     def _finer(self, best: Trial) -> Trial:
         """More bins as long as they gain: integers may be codes, each with its own."""
         for n_bins in (n for n in _FINER if n > best.choice.n_bins > 0):
+            if not self._has_time(best):
+                break
             finer = replace(best.choice, n_bins=n_bins)
             if self._width(finer) == self._width(best.choice):
                 break  # no number has more values
